@@ -1,0 +1,1 @@
+//! The loop: model, tool calls, results, again.

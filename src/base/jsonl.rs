@@ -1,0 +1,272 @@
+//! The durable line file under the session journal and the audit log.
+//!
+//! One writer (an exclusive lock), every append flushed before it returns, some disk held in
+//! reserve so that a full disk can still be recorded, and a torn last line told apart from damage.
+//! It knows bytes and lines; what a line means is the business of `session` and `audit`.
+
+use crate::base::limits::LOG_RESERVE_BYTES;
+use rustix::fs::{self as rfs, FallocateFlags, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+
+/// What can go wrong with a line file.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonlError {
+    /// Another process holds the lock.
+    #[error("`{}` is in use by process {holder}; wait for it to end, or stop it", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// The holder's process id as it wrote it, or `unknown`.
+        holder: String,
+    },
+    /// The operating system refused; nothing was written.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// A line with a line feed inside would read back as two.
+    #[error("a record for `{}` holds a line feed", path.display())]
+    LineFeed {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+/// A locked, append-only file of LF-terminated lines.
+#[derive(Debug)]
+pub struct LineFile {
+    file: File,
+    path: PathBuf,
+    length: u64,
+    reserved_to: u64,
+    _lock: File,
+}
+
+/// What was in the file when it was opened.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The complete lines, with their line feeds.
+    pub complete: Vec<u8>,
+    /// Bytes after the last line feed: a line whose write did not finish.
+    pub torn: Vec<u8>,
+}
+
+impl Contents {
+    fn split(mut bytes: Vec<u8>) -> Self {
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
+        let torn = bytes.split_off(end);
+        Self { complete: bytes, torn }
+    }
+}
+
+impl LineFile {
+    /// Opens `path` for appending, creating it with mode 0600, and takes its lock. The torn tail, if
+    /// any, is cut off the file before this returns and handed to the caller in [`Contents`].
+    ///
+    /// # Errors
+    /// [`JsonlError::Locked`] if another process has it; [`JsonlError::Io`] otherwise, also when the
+    /// path is a symbolic link or not a regular file.
+    pub fn open(path: &Path) -> Result<(Self, Contents), JsonlError> {
+        let lock = take_lock(path)?;
+        let mut file = open_nofollow(path, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(io("read", path))?;
+        let contents = Contents::split(bytes);
+        let length = u64::try_from(contents.complete.len()).unwrap_or(u64::MAX);
+        if !contents.torn.is_empty() {
+            file.set_len(length).map_err(io("cut the torn end of", path))?;
+            file.sync_data().map_err(io("flush", path))?;
+        }
+        sync_directory(path)?;
+        let opened = Self { file, path: path.to_owned(), length, reserved_to: length, _lock: lock };
+        Ok((opened, contents))
+    }
+
+    /// Appends `line` and a line feed and flushes both to the disk.
+    ///
+    /// # Errors
+    /// On any error the file is as before: a partial write is cut off again.
+    pub fn append(&mut self, line: &[u8]) -> Result<(), JsonlError> {
+        self.reserve(line.len())?;
+        self.append_from_reserve(line)
+    }
+
+    /// Like [`Self::append`], but may use the disk held in reserve: for the record that says that the
+    /// disk is full.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn append_from_reserve(&mut self, line: &[u8]) -> Result<(), JsonlError> {
+        if line.contains(&b'\n') {
+            return Err(JsonlError::LineFeed { path: self.path.clone() });
+        }
+        let mut bytes = Vec::with_capacity(line.len() + 1);
+        bytes.extend_from_slice(line);
+        bytes.push(b'\n');
+        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
+        if let Err(source) = written {
+            self.undo_partial_write();
+            return Err(io("append to", &self.path)(source));
+        }
+        self.length += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        Ok(())
+    }
+
+    /// Bytes in the file.
+    #[must_use]
+    pub const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Where the file lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// If even the cut fails, the torn line is found and cut at the next open.
+    fn undo_partial_write(&mut self) {
+        let cut = self.file.set_len(self.length);
+        let moved = self.file.seek(SeekFrom::End(0));
+        drop((cut, moved));
+    }
+
+    /// Keeps [`LOG_RESERVE_BYTES`] allocated behind the end. A file system that cannot do it goes
+    /// without; one that is full refuses here, before anything is written.
+    fn reserve(&mut self, line: usize) -> Result<(), JsonlError> {
+        let needed = self.length + u64::try_from(line).unwrap_or(u64::MAX) + LOG_RESERVE_BYTES / 2;
+        if needed <= self.reserved_to {
+            return Ok(());
+        }
+        let extent = needed + LOG_RESERVE_BYTES - self.length;
+        match rfs::fallocate(&self.file, FallocateFlags::KEEP_SIZE, self.length, extent) {
+            Ok(()) => self.reserved_to = self.length + extent,
+            Err(Errno::OPNOTSUPP | Errno::NOSYS) => self.reserved_to = u64::MAX,
+            Err(errno) => return Err(io("reserve disk for", &self.path)(errno.into())),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a line file without locking or changing it.
+///
+/// # Errors
+/// [`JsonlError::Io`], also when the path is a symbolic link or not a regular file.
+pub fn read(path: &Path) -> Result<Contents, JsonlError> {
+    let mut file = open_nofollow(path, OFlags::RDONLY)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(io("read", path))?;
+    Ok(Contents::split(bytes))
+}
+
+/// The lock is the kernel's, so a dead holder's lock is free at once and a reused process id cannot
+/// keep it; the id in the file only tells people whom to look for.
+fn take_lock(path: &Path) -> Result<File, JsonlError> {
+    let lock_path = path.with_extension("lock");
+    let mut lock = open_nofollow(&lock_path, OFlags::RDWR | OFlags::CREATE)?;
+    match rfs::flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => {}
+        Err(Errno::WOULDBLOCK) => {
+            let mut holder = String::new();
+            let read = (&lock).take(20).read_to_string(&mut holder);
+            let known = read.is_ok() && holder.trim().parse::<u32>().is_ok();
+            let holder = if known { holder.trim().to_owned() } else { "unknown".to_owned() };
+            return Err(JsonlError::Locked { path: path.to_owned(), holder });
+        }
+        Err(errno) => return Err(io("lock", &lock_path)(errno.into())),
+    }
+    lock.set_len(0).map_err(io("write", &lock_path))?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
+        .map_err(io("write", &lock_path))?;
+    Ok(lock)
+}
+
+fn open_nofollow(path: &Path, flags: OFlags) -> Result<File, JsonlError> {
+    let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let mode = Mode::RUSR | Mode::WUSR;
+    let fd = rfs::open(path, flags, mode).map_err(|errno| io("open", path)(errno.into()))?;
+    let file = File::from(fd);
+    let kind = file.metadata().map_err(io("inspect", path))?.file_type();
+    if !kind.is_file() {
+        let source = std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file");
+        return Err(io("open", path)(source));
+    }
+    Ok(file)
+}
+
+fn sync_directory(path: &Path) -> Result<(), JsonlError> {
+    let directory = path.parent().unwrap_or(Path::new("/"));
+    File::open(directory).and_then(|opened| opened.sync_all()).map_err(io("flush", directory))
+}
+
+fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> JsonlError {
+    let path = path.to_owned();
+    move |source| JsonlError::Io { action, path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file_with(bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log.jsonl");
+        File::create(&path).unwrap().write_all(bytes).unwrap();
+        (directory, path)
+    }
+
+    #[test]
+    fn a_torn_tail_is_cut_before_the_next_append() {
+        let (_directory, path) = file_with(b"{\"a\":1}\n{\"b\":");
+        let (mut file, contents) = LineFile::open(&path).unwrap();
+        assert_eq!(contents.complete, b"{\"a\":1}\n");
+        assert_eq!(contents.torn, b"{\"b\":");
+        file.append(b"{\"c\":3}").unwrap();
+        assert_eq!(read(&path).unwrap().complete, b"{\"a\":1}\n{\"c\":3}\n");
+        assert_eq!(file.length(), 16);
+    }
+
+    #[test]
+    fn a_second_writer_is_refused_with_the_holders_process_id() {
+        let (_directory, path) = file_with(b"");
+        let (first, _) = LineFile::open(&path).unwrap();
+        let error = LineFile::open(&path).unwrap_err();
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        drop(first);
+        LineFile::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_dead_holders_process_id_does_not_keep_the_lock() {
+        let (_directory, path) = file_with(b"");
+        File::create(path.with_extension("lock")).unwrap().write_all(b"1\n").unwrap();
+        LineFile::open(&path).unwrap();
+    }
+
+    #[test]
+    fn a_symbolic_link_and_a_pipe_are_refused() {
+        let (directory, path) = file_with(b"");
+        let link = directory.path().join("link.jsonl");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(LineFile::open(&link).is_err());
+        let pipe = directory.path().join("pipe.jsonl");
+        rfs::mknodat(rfs::CWD, &pipe, rfs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(LineFile::open(&pipe).is_err());
+    }
+
+    #[test]
+    fn a_record_with_a_line_feed_is_refused() {
+        let (_directory, path) = file_with(b"");
+        let (mut file, _) = LineFile::open(&path).unwrap();
+        assert!(matches!(file.append(b"a\nb"), Err(JsonlError::LineFeed { .. })));
+        assert_eq!(read(&path).unwrap(), Contents::default());
+    }
+}

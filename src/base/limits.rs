@@ -1,0 +1,66 @@
+//! Every number that bounds something, with its unit and the reason for its size.
+//!
+//! The constants of the two founding documents (tiny-agent, TinyElf) keep their values; where the
+//! documents disagree the comment says which reading was taken.
+
+use std::time::Duration;
+
+/// Model calls in one run. Source: TinyElf `MAX_ITERATIONS`.
+pub const ITERATIONS_MAX: u32 = 40;
+/// Sampling temperature. Source: TinyElf `TEMPERATURE`; low, since tools want repeatable answers.
+pub const TEMPERATURE: f64 = 0.1;
+/// Output tokens of one answer. Source: TinyElf `MAX_TOKENS`.
+pub const OUTPUT_TOKENS_MAX: u32 = 8_192;
+/// Bytes of one tool result that reach the model, cut on a character boundary. Source: TinyElf
+/// `TOOL_RESULT_MAX_CHARS`, read as bytes so that the bound holds for every script.
+pub const TOOL_RESULT_BYTES_MAX: usize = 50_000;
+/// Retries of one model call: three attempts in all. Source: TinyElf `MAX_LLM_RETRIES`.
+pub const MODEL_RETRIES_MAX: u32 = 2;
+/// Delay before retry `n` is `n` times this. Source: TinyElf `LLM_RETRY_DELAY_MS`.
+pub const MODEL_RETRY_DELAY: Duration = Duration::from_millis(1_000);
+/// Longest delay that a server may ask for before the call fails instead: a run that waits longer
+/// than a minute is better told why.
+pub const MODEL_RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
+/// Silence on a model's stream after which the attempt fails; pings count as life.
+pub const MODEL_IDLE_MAX: Duration = Duration::from_secs(90);
+/// Longest time to connect to a model server.
+pub const MODEL_CONNECT_MAX: Duration = Duration::from_secs(15);
+/// Bytes of one server-sent event, and of one non-streamed answer: a thousand times a full answer.
+pub const MODEL_EVENT_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Wall time of one tool call. Source: TinyElf `DEFAULT_TOOL_EXECUTION_TIMEOUT_MS`.
+pub const TOOL_TIME_MAX: Duration = Duration::from_millis(300_000);
+/// Time a person has to answer a permission question. Source: TinyElf `PERMISSION_TIMEOUT`.
+pub const PERMISSION_TIME_MAX: Duration = Duration::from_millis(300_000);
+/// Rounds in a row in which background results alone keep a run going. Source: TinyElf.
+pub const BACKGROUND_DRAIN_ROUNDS_MAX: u32 = 3;
+/// Messages of history that are sent to the model. Source: TinyElf `DEFAULT_MAX_HISTORY`.
+pub const HISTORY_MESSAGES_MAX: usize = 100;
+/// Time the guardian has to answer: a reviewer slower than this would double the time of a turn.
+pub const GUARDIAN_TIME_MAX: Duration = Duration::from_secs(15);
+/// Time one pre-tool hook has to answer.
+pub const HOOK_TIME_MAX: Duration = Duration::from_secs(30);
+/// Bytes of a hook's standard output that are read.
+pub const HOOK_OUTPUT_BYTES_MAX: usize = 64 * 1024;
+/// Lines of one page of the read tool. Source: tiny-agent.
+pub const READ_LINES_MAX: usize = 2_000;
+/// Bytes of one page of the read tool. Source: tiny-agent, which uses 50 times 1,024.
+pub const READ_BYTES_MAX: usize = 51_200;
+/// Bytes of a shell script that is analysed; a longer one is unresolved as a whole.
+pub const SHELL_BYTES_MAX: usize = 64 * 1024;
+/// Nesting of a shell script that is analysed; a deeper one is unresolved as a whole.
+pub const SHELL_DEPTH_MAX: usize = 64;
+/// Syntax nodes of a shell script that are analysed; bounds the time of one decision.
+pub const SHELL_NODES_MAX: usize = 20_000;
+/// Bytes of a policy file.
+pub const POLICY_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of the raw arguments of one tool call; above it the call is told to be smaller.
+pub const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Time between SIGTERM and SIGKILL when a call is ended.
+pub const KILL_GRACE: Duration = Duration::from_millis(2_000);
+/// Time output is still read after the shell has exited: a daemon may hold the pipe for ever.
+pub const OUTPUT_DRAIN: Duration = Duration::from_millis(100);
+/// Bytes of the whole output of one call that are kept in its spill file.
+pub const SPILL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes that a journal or log keeps allocated ahead of its end, so that a full disk can still be
+/// recorded.
+pub const LOG_RESERVE_BYTES: u64 = 256 * 1024;

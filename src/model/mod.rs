@@ -1,0 +1,1 @@
+//! The language model as a service: one message form, several providers, a scripted one.

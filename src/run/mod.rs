@@ -1,0 +1,1 @@
+//! Wires one run together: configuration, policy, session, loop, signals.

@@ -1,0 +1,1 @@
+//! The cell: how a child process is confined. Mechanism only; it knows no policy.

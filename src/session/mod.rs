@@ -1,0 +1,1 @@
+//! The session journal: durable facts, the fold over them, and the plan for recovery.

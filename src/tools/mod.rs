@@ -1,0 +1,1 @@
+//! What tools do: each approved call becomes a confined child and a bounded outcome.
