@@ -10,7 +10,7 @@ use crate::session::reduce::reduce;
 use crate::session::state::{Operation, SessionState};
 use crate::session::view::in_call_order;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 
 /// Takes secrets out of text before it is shown.
@@ -36,6 +36,28 @@ pub fn reduced_json(bytes: &[u8]) -> Result<(String, Option<Corruption>), serde_
             }
             Ok((pretty(&json!({"ok": false, "error": error}))?, Some(corruption)))
         }
+    }
+}
+
+/// The state and what our extensions add, with every text passed through `redact`.
+///
+/// # Errors
+/// If the state cannot be written as JSON.
+pub fn show_json(state: &SessionState, redact: Redact<'_>) -> Result<String, serde_json::Error> {
+    let mut shown = json!({
+        "state": serde_json::to_value(state)?,
+        "extensions": serde_json::to_value(&state.extension)?,
+    });
+    redact_texts(&mut shown, redact);
+    pretty(&shown)
+}
+
+fn redact_texts(value: &mut Value, redact: Redact<'_>) {
+    match value {
+        Value::String(text) => *text = redact(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact_texts(item, redact)),
+        Value::Object(map) => map.values_mut().for_each(|item| redact_texts(item, redact)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

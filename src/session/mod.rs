@@ -14,7 +14,7 @@ mod state;
 mod store;
 mod view;
 
-pub use export::{Redact, markdown, plan_json, reduced_json};
+pub use export::{Redact, markdown, plan_json, reduced_json, show_json};
 pub use facts::configuration::{
     ConfigurationSnapshot, CurrentConfiguration, CurrentTool, SnapshotTool, ToolContract,
 };
@@ -32,9 +32,10 @@ pub use facts::{
     OperationKind, Outcome, Record, Replay, RetainedMessage, RunStarted, StartedResult,
     StepAttempt, StepFailed, StepKind, SyntheticEntry, ToolResultEntry, ToolStarted, Usage,
 };
+pub use journal::calls::{DenialReason, Refusal, ToolOutcome};
 pub use journal::compact::compaction_boundaries;
 pub use journal::recover::{NextAction, RecoverMode, Recovery, what_was_in_flight};
-pub use journal::steps::{CallPlace, NewAnswer, StepPlan, ToolOutcome};
+pub use journal::steps::{CallPlace, NewAnswer, StepPlan};
 pub use journal::{Draft, Journal, SessionError};
 pub use plan::{BlockReason, Plan, SyntheticResult, ToolMode, plan};
 pub use reduce::corruption::{Corruption, CorruptionCode};

@@ -356,7 +356,9 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
         Ok(metadata) => check(path, &metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let parent = path.parent().unwrap_or(Path::new("/"));
-            fs::create_dir_all(parent).map_err(refused("make", parent))?;
+            let mut builder = DirBuilder::new();
+            builder.recursive(true).mode(0o700);
+            builder.create(parent).map_err(refused("make", parent))?;
             make_directory(path)?;
             check(path, &inspect(path)?)
         }

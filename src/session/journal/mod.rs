@@ -4,7 +4,9 @@
 //! that what could not be read back is never appended. A call that returns `Ok` has been flushed to
 //! the disk. After a failed append the state is folded anew from the file.
 
+pub(crate) mod calls;
 pub(crate) mod compact;
+mod endings;
 pub(crate) mod recover;
 pub(crate) mod steps;
 
