@@ -14,7 +14,7 @@ use crate::base::limits::{GREP_LINE_BYTES_MAX, PATTERN_BYTES_MAX, REGEX_BYTES_MA
 use crate::base::text::{escape, prefix};
 use crate::call::request::GrepArguments;
 use globset::GlobMatcher;
-use grep_matcher::Matcher as _;
+use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkFinish, SinkMatch};
 use rustix::fd::AsFd as _;
@@ -93,6 +93,7 @@ impl<'a> Search<'a> {
     fn new(job: &FileJob, matcher: RegexMatcher, clock: &'a Stopwatch) -> Self {
         let searcher = SearcherBuilder::new()
             .line_number(true)
+            .line_terminator(LineTerminator::crlf())
             .heap_limit(Some(LINE_BYTES_MAX))
             .binary_detection(BinaryDetection::quit(0))
             .build();

@@ -61,7 +61,7 @@ fn locate(
     let exact = find(content, old);
     let lenient = exact.count == 0 && old.contains(&b'\n') && !old.contains(&b'\r');
     let found = if lenient { find_across_line_ends(content, old) } else { exact };
-    let range = the_only(content, &found, edit, number, path)?;
+    let range = with_whole_line_end(content, the_only(content, &found, edit, number, path)?, old);
     let adapts = new.contains(&b'\n') && !new.contains(&b'\r') && uses_crlf(content, &range);
     let new = if adapts { edit.new.replace('\n', "\r\n").into_bytes() } else { new.to_vec() };
     if content.get(range.clone()) == Some(new.as_slice()) {
@@ -88,6 +88,15 @@ fn the_only(
             let lines = first.iter().map(|range| line_at(content, range.start)).collect();
             Err(JobError::Ambiguous { path, edit: number, count, lines })
         }
+    }
+}
+
+/// A text that begins with a line feed means the whole line end, its CR included.
+fn with_whole_line_end(content: &[u8], range: Range<usize>, old: &[u8]) -> Range<usize> {
+    let cr = range.start.checked_sub(1).filter(|at| content.get(*at) == Some(&b'\r'));
+    match cr.filter(|_| old.starts_with(b"\n") && !old.contains(&b'\r')) {
+        Some(start) => start..range.end,
+        None => range,
     }
 }
 
@@ -166,6 +175,7 @@ mod tests {
             ("a\nb\r\nc\n", &[("b", "x\ny")], "a\nx\r\ny\r\nc\n"),
             ("a\r\nb", &[("b", "x\ny")], "a\r\nx\r\ny"),
             ("a\r\nb", &[("\nb", "\nc")], "a\r\nc"),
+            ("a\r\nb", &[("\nb", "")], "a"),
             ("\u{feff}a\nb\n", &[("a", "A")], "\u{feff}A\nb\n"),
             ("\u{feff}a\nb", &[("\u{feff}a", "\u{feff}A")], "\u{feff}A\nb"),
             (
