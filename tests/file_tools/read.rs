@@ -96,11 +96,7 @@ fn an_overlong_line_is_cut_on_a_character_boundary_with_a_note() {
     assert!(page.text.chars().all(|character| character == '中'));
     assert_eq!((page.lines, page.next_offset, page.replaced_bytes), (1, Some(2), 0));
     let text = rig.text("read", json!({"path": "f"}));
-    assert!(
-        text.contains("line 1 is too long") && text.contains("offset 2"),
-        "{}",
-        &text[text.len() - 300..]
-    );
+    assert!(text.contains("line 1 is too long") && text.contains("offset 2"));
     assert_eq!(rig.read_page(json!({"path": "f", "offset": 2})).unwrap().text, "next\n");
     // After a line that fits, the long one starts a page of its own.
     rig.put("g", "short\n".to_owned() + &"🙂".repeat(40_000));

@@ -28,7 +28,15 @@ pub(crate) struct Rig {
 
 impl Rig {
     pub(crate) fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::at(tempfile::tempdir().unwrap())
+    }
+
+    /// In memory where the machine has such a file system: for thousands of flushed writes.
+    pub(crate) fn quick() -> Self {
+        Self::at(tempfile::tempdir_in("/dev/shm").unwrap_or_else(|_| tempfile::tempdir().unwrap()))
+    }
+
+    fn at(directory: tempfile::TempDir) -> Self {
         let top = directory.path().canonicalize().unwrap();
         let (inside, outside) = (top.join("inside"), top.join("outside"));
         fs::create_dir(&inside).unwrap();
@@ -98,40 +106,43 @@ impl Rig {
     }
 
     pub(crate) fn read_page(&self, arguments: Value) -> Result<Page, JobError> {
-        match self.run("read", arguments)? {
-            Done::Read(page) => Ok(page),
-            other => panic!("{other:?}"),
-        }
+        let Done::Read(page) = self.run("read", arguments)? else {
+            panic!("a reply of another kind");
+        };
+        Ok(page)
     }
 
     pub(crate) fn write(&self, path: &str, content: &str) -> Result<Written, JobError> {
-        match self.run("write", json!({ "path": path, "content": content }))? {
-            Done::Written(written) => Ok(written),
-            other => panic!("{other:?}"),
-        }
+        let Done::Written(written) =
+            self.run("write", json!({ "path": path, "content": content }))?
+        else {
+            panic!("a reply of another kind");
+        };
+        Ok(written)
     }
 
     pub(crate) fn edit(&self, path: &str, edits: &[(&str, &str)]) -> Result<Edited, JobError> {
         let edits: Vec<Value> =
             edits.iter().map(|(old, new)| json!({ "old": old, "new": new })).collect();
-        match self.run("edit", json!({ "path": path, "edits": edits }))? {
-            Done::Edited(edited) => Ok(edited),
-            other => panic!("{other:?}"),
-        }
+        let Done::Edited(edited) = self.run("edit", json!({ "path": path, "edits": edits }))?
+        else {
+            panic!("a reply of another kind");
+        };
+        Ok(edited)
     }
 
     pub(crate) fn find(&self, tool: &str, arguments: Value) -> Result<Found, JobError> {
-        match self.run(tool, arguments)? {
-            Done::Found(found) => Ok(found),
-            other => panic!("{other:?}"),
-        }
+        let Done::Found(found) = self.run(tool, arguments)? else {
+            panic!("a reply of another kind");
+        };
+        Ok(found)
     }
 
     pub(crate) fn grep(&self, arguments: Value) -> Result<Matched, JobError> {
-        match self.run("grep", arguments)? {
-            Done::Matched(matched) => Ok(matched),
-            other => panic!("{other:?}"),
-        }
+        let Done::Matched(matched) = self.run("grep", arguments)? else {
+            panic!("a reply of another kind");
+        };
+        Ok(matched)
     }
 
     /// That the file outside is as it was and has no company.

@@ -182,9 +182,11 @@ impl Room {
 }
 
 impl MatchedLine {
-    /// Bytes it takes in a result, with its number and the marks around it.
+    /// Bytes it takes in a result, with its number, the marks around it and the note on what was
+    /// left out of it.
     fn cost(&self) -> usize {
-        self.file.len() + self.text.len() + 40
+        let note = if self.omitted_bytes > 0 { 50 } else { 0 };
+        self.file.len() + self.line.to_string().len() + self.text.len() + "::\n".len() + note
     }
 }
 
