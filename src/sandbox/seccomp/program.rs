@@ -23,6 +23,8 @@ pub(super) const ARCHITECTURE: u32 = 0xC000_003E;
 /// `AUDIT_ARCH_AARCH64`.
 #[cfg(target_arch = "aarch64")]
 pub(super) const ARCHITECTURE: u32 = 0xC000_00B7;
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("the system-call table knows x86_64 and aarch64 only");
 
 // The instruction codes that are used, as `linux/bpf_common.h` composes them.
 pub(super) const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS

@@ -518,7 +518,6 @@ const REFUSED: &[Row] = &[
             SYS_finit_module,
             SYS_delete_module,
             SYS_kexec_load,
-            SYS_kexec_file_load,
         ]
     ),
     row!(
@@ -634,6 +633,7 @@ const NATIVE: &[Row] = &[
         ]
     ),
     numbered!(Rule::Allow, "as io_getevents", "io_pgetevents", 333),
+    numbered!(Rule::Refuse, "starts another kernel", "kexec_file_load", 320),
     row!(
         Rule::Refuse,
         "reaches hardware, or old memory segments and libraries",
@@ -649,4 +649,5 @@ const NATIVE: &[Row] = &[
     numbered!(Rule::Allow, "limits of the caller itself", "getrlimit", 163),
     numbered!(Rule::Allow, "limits of the caller itself", "setrlimit", 164),
     numbered!(Rule::Allow, "as io_getevents", "io_pgetevents", 292),
+    numbered!(Rule::Refuse, "starts another kernel", "kexec_file_load", 294),
 ];
