@@ -92,9 +92,10 @@ fn imports_point_down_only() {
 
 #[test]
 fn the_import_check_can_fail() {
-    assert_eq!(used_modules("use crate::cli::Args;\n// crate::run\nx(crate::base::y)"), [
-        "cli", "base"
-    ]);
+    assert_eq!(
+        used_modules("use crate::cli::Args;\n// crate::run\nx(crate::base::y)"),
+        ["cli", "base"]
+    );
 }
 
 #[test]

@@ -121,24 +121,31 @@ impl HttpModel {
         let mut reader = Reader::new(&self.endpoint);
         let mut answer = AnswerBuilder::new(MODEL_EVENT_BYTES_MAX);
         let mut progress = Progress::Open;
+        let mut broken = None;
         while progress == Progress::Open {
             let idle = if answer.has_finish() { AFTER_FINISH_MAX } else { self.endpoint.idle };
-            let bytes = match self.next_bytes(&mut response, idle).await {
-                Ok(Some(bytes)) => bytes,
-                // The reason for the end was seen: what is missing is no part of the answer.
-                Err(_) if answer.has_finish() => break,
+            match self.next_bytes(&mut response, idle).await {
+                Ok(Some(bytes)) => {
+                    let events = decoder.push(&bytes).map_err(|_too_long| too_large("event"))?;
+                    progress = self.take_events(&events, &mut reader, &mut answer)?;
+                    tell(answer.take_events(), on_event);
+                }
                 Ok(None) => break,
-                Err(error) => return Err(error),
-            };
-            let events = decoder.push(&bytes).map_err(|_too_long| too_large("event"))?;
-            progress = self.take_events(&events, &mut reader, &mut answer)?;
-            tell(answer.take_events(), on_event);
+                Err(error) => {
+                    broken = Some(error);
+                    break;
+                }
+            }
         }
         if progress == Progress::Open {
             take_open_event(decoder, &mut reader, &mut answer);
         } else {
             // Errors do not matter here: the answer is complete.
             drop(tokio::time::timeout(DRAIN_MAX, drain(response)).await);
+        }
+        // Once the reason for the end was seen, what is missing is no part of the answer.
+        if let Some(error) = broken.filter(|_| !answer.has_finish()) {
+            return Err(error);
         }
         reader.end(&mut answer);
         let (answer, events) = answer.build(request)?;

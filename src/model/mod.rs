@@ -9,6 +9,7 @@ mod adapter;
 pub mod error;
 mod http;
 pub mod message;
+pub mod normalise;
 pub mod providers;
 pub mod retry;
 mod retry_after;
@@ -23,6 +24,7 @@ pub use message::{
     Answer, Finish, Message, ModelRequest, ModelToolCall, Replay, Shown, StreamEvent, Thinking,
     ThinkingLevel, ToolDefinition, Usage,
 };
+pub use normalise::{Repair, normalise};
 pub use providers::{Endpoint, ModelChoice, Price, ProviderTable};
 pub use retry::{AttemptFailure, Listener, RetryPolicy, Timer, call_with_retry};
 
