@@ -73,6 +73,8 @@ pub struct Agent {
     drains: DrainRounds,
     repairs_told: BTreeSet<String>,
     post_hooks: JoinSet<Hook>,
+    /// Results of the current answer so far.
+    turn_results: Vec<turn::CallResult>,
 }
 
 impl std::fmt::Debug for Agent {
@@ -101,6 +103,7 @@ impl Agent {
             drains: DrainRounds::default(),
             repairs_told: BTreeSet::new(),
             post_hooks: JoinSet::new(),
+            turn_results: Vec::new(),
         }
     }
 

@@ -246,7 +246,7 @@ impl Chain {
         hook: crate::policy::Hook,
         subject: &Subject,
     ) -> (Verdict, crate::audit::record::Hook) {
-        let stdin = hooks::input(HookEvent::PreTool, subject, &self.setting, None);
+        let stdin = hooks::input(subject, &self.setting);
         let (cell, abort) = (Arc::clone(&self.cell), self.abort.clone());
         let call = subject.call.id.clone();
         let failed = hooks::failed(&hook, &call);

@@ -15,7 +15,7 @@ use crate::chain::subject::{Setting, Subject};
 use crate::chain::verdict::Verdict;
 use crate::policy::{Hook, HookEvent};
 use crate::sandbox::{self, Program, Stdin};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// The hooks that are asked about `tool` at `event`, in the policy's order.
@@ -23,26 +23,31 @@ pub fn of<'h>(hooks: &'h [Hook], event: HookEvent, tool: &'h str) -> impl Iterat
     hooks.iter().filter(move |hook| hook.event == event && hook.is_for(tool))
 }
 
-/// What a hook reads: one JSON object. `outcome` is what a post-tool hook is told.
+/// What a pre-tool hook reads: one JSON object.
 #[must_use]
-pub fn input(event: HookEvent, subject: &Subject, setting: &Setting, outcome: Option<&str>) -> Vec<u8> {
-    let event = match event {
-        HookEvent::PreTool => "pre-tool",
-        HookEvent::PostTool => "post-tool",
-    };
-    let mut value = json!({
-        "event": event,
+pub fn input(subject: &Subject, setting: &Setting) -> Vec<u8> {
+    json!({
+        "event": "pre-tool",
         "call": subject.call.id,
         "origin": subject.call.origin,
         "tool": subject.tool(),
         "arguments": subject.arguments,
         "workspace": setting.workspace.to_string_lossy(),
         "role": setting.role,
-    });
-    if let (Some(object), Some(outcome)) = (value.as_object_mut(), outcome) {
-        object.insert("outcome".to_owned(), outcome.into());
-    }
-    value.to_string().into_bytes()
+    })
+    .to_string()
+    .into_bytes()
+}
+
+/// What a post-tool hook reads: one JSON object.
+#[must_use]
+pub fn outcome_input(call: &Id, tool: &str, arguments: &str, status: &str) -> Vec<u8> {
+    let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
+    json!({
+        "event": "post-tool", "call": call, "tool": tool, "arguments": arguments, "status": status,
+    })
+    .to_string()
+    .into_bytes()
 }
 
 /// Runs one hook to its end and reads its verdict. Blocks the calling thread.
