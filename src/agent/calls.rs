@@ -16,7 +16,7 @@ use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Ruling, hooks, spec_digest};
 use crate::policy::HookEvent;
 use crate::session::{
-    CallPlace, CallProgress, Counters, Denial, Refusal, Replay, SyntheticReason, ToolOutcome,
+    CallPlace, CallProgress, Counters, DenialReason, Refusal, Replay, SyntheticReason, ToolOutcome,
 };
 use crate::tools::execute::{Outcome, execute};
 use crate::tools::plan;
@@ -205,12 +205,11 @@ impl Agent {
         let tool = crate::call::request::ToolName::parse(&place.name);
         let contract = tool.and_then(|tool| self.parts.settings.contract(tool));
         let contract = contract.ok_or(Fault::LostCall)?;
-        let denial = Denial {
-            tool_started_id: Id::new(),
+        let denial = DenialReason {
             stage: denied.stage.as_str().to_owned(),
             code: denied.reason.code.raw().to_owned(),
             rule: denied.reason.rule.as_ref().map(|rule| rule.raw().to_owned()),
-            audit_sequence: None,
+            audit_sequence: Some(denied.sequence),
         };
         let refusal = Refusal { content, denial: Some(denial) };
         self.parts.journal.tool_refused(place, object(&place.arguments), contract, refusal)?;

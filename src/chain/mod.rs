@@ -16,7 +16,7 @@ pub mod subject;
 pub mod verdict;
 
 use crate::audit::record::{
-    Body, Decision, Grant, GrantScope, Reason, Ruling as AuditRuling, Stage,
+    Body, Decision, Grant, GrantScope, Reason, Ruling as AuditRuling, Stage, Stages,
 };
 use crate::audit::{AuditError, AuditWriter, Receipt};
 use crate::base::digest::Digest;
@@ -72,7 +72,7 @@ pub struct Approved {
     subject: Subject,
     spec: SandboxSpec,
     receipt: Receipt,
-    stages: crate::audit::record::Stages,
+    stages: Stages,
 }
 
 impl Approved {
@@ -96,7 +96,7 @@ impl Approved {
 
     /// What each stage said.
     #[must_use]
-    pub const fn stages(&self) -> &crate::audit::record::Stages {
+    pub const fn stages(&self) -> &Stages {
         &self.stages
     }
 
@@ -156,7 +156,7 @@ impl Chain {
         let receipt = log.append(&Body::Decision(Box::new(record)))?;
         Ok(match spec {
             Some(spec) => Ruling::Approved(Box::new(Approved { subject, spec, receipt, stages })),
-            None => Ruling::Denied(Box::new(denied_value(&subject, stages))),
+            None => Ruling::Denied(Box::new(denied_value(&subject, stages, receipt.sequence()))),
         })
     }
 
@@ -332,7 +332,7 @@ impl Chain {
     fn record(
         &self,
         subject: &Subject,
-        stages: &crate::audit::record::Stages,
+        stages: &Stages,
         spec: Option<&SandboxSpec>,
     ) -> Decision {
         let call = &subject.call;
@@ -356,7 +356,7 @@ impl Chain {
     }
 }
 
-fn denied_value(subject: &Subject, stages: crate::audit::record::Stages) -> Denied {
+fn denied_value(subject: &Subject, stages: Stages, sequence: u64) -> Denied {
     let decisive = stages.denial().map(|(stage, record)| (stage, record.reasons.first().cloned()));
     let (stage, first) = decisive.unwrap_or((Stage::Abort, None));
     Denied {
@@ -365,5 +365,6 @@ fn denied_value(subject: &Subject, stages: crate::audit::record::Stages) -> Deni
         stage,
         reason: first.unwrap_or_else(|| reason("denied", "a stage denied without a reason")),
         stages,
+        sequence,
     }
 }
