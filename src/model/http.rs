@@ -1,0 +1,430 @@
+//! Moves the bytes of one attempt: request out, answer in, bounded in size and in silence.
+//!
+//! Redirects are not followed, environment proxies are ignored unless asked for, plain HTTP goes to
+//! this machine only. The key enters one header and is taken out of every text that a server sends
+//! back. A connection is reused by the next call.
+
+use crate::base::clock::Clock;
+use crate::base::limits::{MODEL_CONNECT_MAX, MODEL_EVENT_BYTES_MAX};
+use crate::base::secret::Secret;
+use crate::model::adapter::build::AnswerBuilder;
+use crate::model::adapter::{self, ErrorContext, Progress, Reader};
+use crate::model::error::ModelError;
+use crate::model::message::{Answer, ModelRequest, Shown, StreamEvent};
+use crate::model::providers::Endpoint;
+use crate::model::retry_after;
+use crate::model::sse::{SseDecoder, SseEvent};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Whether a proxy stands between stoplog and the provider.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum ProxyChoice {
+    /// None, whatever the environment says.
+    #[default]
+    None,
+    /// The one that the environment names.
+    Environment,
+    /// This one.
+    Url(String),
+}
+
+/// How the network is used, beside what the endpoint says.
+#[derive(Debug, Clone, Default)]
+pub struct HttpOptions {
+    /// Certificates (PEM) that are trusted beside the machine's.
+    pub ca_file: Option<PathBuf>,
+    /// The proxy.
+    pub proxy: ProxyChoice,
+    /// The clock for `retry-after` dates.
+    pub clock: Clock,
+}
+
+/// Bytes of an error document that are read.
+const ERROR_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of all headers of an answer.
+const HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Silence after the finish reason that ends a stream: all that is missing is the token count.
+const AFTER_FINISH_MAX: Duration = Duration::from_secs(5);
+/// Time to read the end of a finished stream, so that its connection can be used again.
+const DRAIN_MAX: Duration = Duration::from_millis(100);
+
+type Sink<'a> = &'a mut dyn FnMut(StreamEvent) -> Shown;
+
+/// A client of one endpoint.
+#[derive(Debug)]
+pub(crate) struct HttpModel {
+    client: reqwest::Client,
+    endpoint: Endpoint,
+    url: reqwest::Url,
+    headers: HeaderMap,
+    key: Option<Secret>,
+    clock: Clock,
+}
+
+impl HttpModel {
+    /// Checks the configuration and makes the client; connects to nothing.
+    pub(crate) fn new(
+        endpoint: Endpoint,
+        key: Option<Secret>,
+        options: HttpOptions,
+    ) -> Result<Self, ModelError> {
+        let url = request_url(&endpoint)?;
+        let key = key.filter(|key| !key.expose().is_empty());
+        if key.is_none() && endpoint.key_required && !is_loopback(&url) {
+            return Err(ModelError::NoKey {
+                provider: endpoint.provider,
+                variable: endpoint.key_variable.unwrap_or_else(|| "of its key".to_owned()),
+            });
+        }
+        let headers = headers(&endpoint, key.as_ref())?;
+        let client = client(&url, &options)?;
+        Ok(Self { client, endpoint, url, headers, key, clock: options.clock })
+    }
+
+    pub(crate) const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// One attempt.
+    pub(crate) async fn attempt(
+        &self,
+        request: &ModelRequest,
+        on_event: Sink<'_>,
+    ) -> Result<Answer, ModelError> {
+        let body = adapter::body(&self.endpoint, request).to_string();
+        let sending =
+            self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
+        let response = tokio::time::timeout(self.endpoint.idle, sending)
+            .await
+            .map_err(|_elapsed| ModelError::Idle(self.endpoint.idle))?
+            .map_err(|error| self.transport(&error))?;
+        check_headers(response.headers())?;
+        if !response.status().is_success() {
+            return Err(self.status_error(response).await);
+        }
+        if is_event_stream(response.headers()) {
+            self.read_stream(response, request, on_event).await
+        } else {
+            self.read_whole(response, request, on_event).await
+        }
+    }
+
+    async fn read_stream(
+        &self,
+        mut response: reqwest::Response,
+        request: &ModelRequest,
+        on_event: Sink<'_>,
+    ) -> Result<Answer, ModelError> {
+        let mut decoder = SseDecoder::new(MODEL_EVENT_BYTES_MAX);
+        let mut reader = Reader::new(&self.endpoint);
+        let mut answer = AnswerBuilder::new(MODEL_EVENT_BYTES_MAX);
+        let mut progress = Progress::Open;
+        let mut broken = None;
+        while progress == Progress::Open {
+            let idle = if answer.has_finish() { AFTER_FINISH_MAX } else { self.endpoint.idle };
+            match self.next_bytes(&mut response, idle).await {
+                Ok(Some(bytes)) => {
+                    let events = decoder.push(&bytes).map_err(|_too_long| too_large("event"))?;
+                    progress = self.take_events(&events, &mut reader, &mut answer)?;
+                    tell(answer.take_events(), on_event);
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    broken = Some(error);
+                    break;
+                }
+            }
+        }
+        if progress == Progress::Open {
+            take_open_event(decoder, &mut reader, &mut answer);
+        } else {
+            // Errors do not matter here: the answer is complete.
+            drop(tokio::time::timeout(DRAIN_MAX, drain(response)).await);
+        }
+        // Once the reason for the end was seen, what is missing is no part of the answer.
+        if let Some(error) = broken.filter(|_| !answer.has_finish()) {
+            return Err(error);
+        }
+        reader.end(&mut answer);
+        let (answer, events) = answer.build(request)?;
+        tell(events, on_event);
+        Ok(answer)
+    }
+
+    fn take_events(
+        &self,
+        events: &[SseEvent],
+        reader: &mut Reader,
+        answer: &mut AnswerBuilder,
+    ) -> Result<Progress, ModelError> {
+        for event in events {
+            if reader.event(event, answer).map_err(|error| self.without_key(error))?
+                == Progress::Done
+            {
+                return Ok(Progress::Done);
+            }
+        }
+        Ok(Progress::Open)
+    }
+
+    async fn read_whole(
+        &self,
+        response: reqwest::Response,
+        request: &ModelRequest,
+        on_event: Sink<'_>,
+    ) -> Result<Answer, ModelError> {
+        let body = self.read_body(response, MODEL_EVENT_BYTES_MAX).await?;
+        let mut reader = Reader::new(&self.endpoint);
+        let mut answer = AnswerBuilder::new(MODEL_EVENT_BYTES_MAX);
+        reader.whole(&body, &mut answer).map_err(|error| self.without_key(error))?;
+        reader.end(&mut answer);
+        if !answer.has_finish() {
+            return Err(adapter::invalid("the document holds no finish reason"));
+        }
+        tell(answer.take_events(), on_event);
+        let (answer, events) = answer.build(request)?;
+        tell(events, on_event);
+        Ok(answer)
+    }
+
+    async fn read_body(
+        &self,
+        mut response: reqwest::Response,
+        limit: usize,
+    ) -> Result<Vec<u8>, ModelError> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.next_bytes(&mut response, self.endpoint.idle).await? {
+            if body.len() + bytes.len() > limit {
+                return Err(ModelError::TooLarge { what: "answer", limit });
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(body)
+    }
+
+    /// The next bytes, whatever they are: a ping is life as well.
+    async fn next_bytes(
+        &self,
+        response: &mut reqwest::Response,
+        idle: Duration,
+    ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]> + use<>>, ModelError> {
+        let next = tokio::time::timeout(idle, response.chunk()).await;
+        next.map_err(|_elapsed| ModelError::Idle(idle))?.map_err(|error| {
+            if self.endpoint.streaming { ModelError::CutStream } else { self.transport(&error) }
+        })
+    }
+
+    async fn status_error(&self, response: reqwest::Response) -> ModelError {
+        let status = response.status().as_u16();
+        let retry_after = retry_after::delay(response.headers(), self.clock.now_ms());
+        let body = self.read_error_body(response).await;
+        let (message, class) = serde_json::from_slice(&body).map_or_else(
+            |_| (String::from_utf8_lossy(&body).into_owned(), String::new()),
+            |document| adapter::error_words(&document),
+        );
+        let context = ErrorContext::of(&self.endpoint);
+        context.status_error(status, &self.hide_key(&message), &class, retry_after)
+    }
+
+    /// The beginning of an error document; its end, and errors on the way, do not matter.
+    async fn read_error_body(&self, mut response: reqwest::Response) -> Vec<u8> {
+        let mut body = Vec::new();
+        while let Ok(Some(bytes)) = self.next_bytes(&mut response, AFTER_FINISH_MAX).await {
+            body.extend_from_slice(&bytes);
+            if body.len() > ERROR_BYTES_MAX {
+                body.truncate(ERROR_BYTES_MAX);
+                break;
+            }
+        }
+        body
+    }
+
+    fn transport(&self, error: &reqwest::Error) -> ModelError {
+        let address = self.url.origin().ascii_serialization();
+        let problem = self.hide_key(&crate::base::text::escape(&innermost(error)));
+        if error.is_connect() || error.is_timeout() {
+            ModelError::Connect { address, problem }
+        } else {
+            ModelError::Transport { address, problem }
+        }
+    }
+
+    fn hide_key(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) => text.replace(key.expose(), "[key]"),
+            None => text.to_owned(),
+        }
+    }
+
+    fn without_key(&self, error: ModelError) -> ModelError {
+        if let ModelError::Status(mut status) = error {
+            status.message = self.hide_key(&status.message);
+            ModelError::Status(status)
+        } else {
+            error
+        }
+    }
+}
+
+fn tell(events: Vec<StreamEvent>, on_event: Sink<'_>) {
+    for event in events {
+        on_event(event);
+    }
+}
+
+/// The end of the stream left an event open. It counts only if it is whole, which a JSON document
+/// shows by itself.
+fn take_open_event(decoder: SseDecoder, reader: &mut Reader, answer: &mut AnswerBuilder) {
+    let Some(event) = decoder.finish() else { return };
+    if serde_json::from_slice::<serde::de::IgnoredAny>(&event.data).is_ok() {
+        // An event that does not fit leaves the answer without its end, which is found later.
+        drop(reader.event(&event, answer));
+    }
+}
+
+async fn drain(mut response: reqwest::Response) {
+    while let Ok(Some(_)) = response.chunk().await {}
+}
+
+const fn too_large(what: &'static str) -> ModelError {
+    ModelError::TooLarge { what, limit: MODEL_EVENT_BYTES_MAX }
+}
+
+fn check_headers(headers: &HeaderMap) -> Result<(), ModelError> {
+    let bytes: usize =
+        headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+    if bytes > HEADER_BYTES_MAX {
+        return Err(ModelError::TooLarge { what: "header", limit: HEADER_BYTES_MAX });
+    }
+    Ok(())
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    headers
+        .get(reqwest::header::CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/event-stream"))
+}
+
+/// The most telling text of an error chain: its innermost.
+fn innermost(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), innermost)
+}
+
+fn request_url(endpoint: &Endpoint) -> Result<reqwest::Url, ModelError> {
+    let path = adapter::path(endpoint.adapter);
+    let text = format!("{}/{path}", endpoint.base_url.trim_end_matches('/'));
+    let wrong = |problem: &str| {
+        let shown = crate::base::text::escape(&endpoint.base_url);
+        ModelError::Configuration(format!("base URL `{shown}` {problem}"))
+    };
+    let url = reqwest::Url::parse(&text).map_err(|error| wrong(&format!("is no URL: {error}")))?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(ModelError::Configuration(
+            "the base URL holds a user name or password; give the key by its environment variable"
+                .to_owned(),
+        ));
+    }
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if is_loopback(&url) => Ok(url),
+        "http" => {
+            Err(wrong("is plain http to another machine, which would show the key; use https"))
+        }
+        _ => Err(wrong("must begin with https://")),
+    }
+}
+
+/// Whether the address is this machine by its spelling. `localhost` is pinned to the loopback
+/// addresses by [`client`], so that no name service can say otherwise.
+fn is_loopback(url: &reqwest::Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost"
+        || bare.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn headers(endpoint: &Endpoint, key: Option<&Secret>) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &endpoint.headers {
+        let wrong = || {
+            ModelError::Configuration(format!(
+                "header `{name}` of `{}` is invalid",
+                endpoint.provider
+            ))
+        };
+        let name = HeaderName::try_from(name).map_err(|_invalid| wrong())?;
+        headers.insert(name, HeaderValue::try_from(value).map_err(|_invalid| wrong())?);
+    }
+    headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let accepted = if endpoint.streaming { "text/event-stream" } else { "application/json" };
+    headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static(accepted));
+    if let Some(key) = key {
+        let (name, value) = adapter::key_header(endpoint.adapter, key);
+        let mut value = HeaderValue::try_from(value).map_err(|_invalid| {
+            let variable = endpoint.key_variable.as_deref().unwrap_or("the key");
+            ModelError::Configuration(format!("{variable} holds characters that no key has"))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+fn client(url: &reqwest::Url, options: &HttpOptions) -> Result<reqwest::Client, ModelError> {
+    // Fails only if a provider is installed already, which serves as well.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let loopback = is_loopback(url);
+    let mut builder = reqwest::Client::builder()
+        .user_agent(concat!("stoplog/", env!("CARGO_PKG_VERSION")))
+        .redirect(reqwest::redirect::Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .connect_timeout(MODEL_CONNECT_MAX)
+        .pool_max_idle_per_host(4)
+        .http2_max_header_list_size(64 * 1024);
+    if loopback {
+        let port = url.port_or_known_default().unwrap_or(0);
+        let addresses = [
+            std::net::SocketAddr::from(([127, 0, 0, 1], port)),
+            std::net::SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, port)),
+        ];
+        builder = builder.resolve_to_addrs("localhost", &addresses);
+    }
+    builder = match &options.proxy {
+        ProxyChoice::Environment if !loopback => builder,
+        ProxyChoice::Url(proxy) if !loopback => {
+            builder.no_proxy().proxy(reqwest::Proxy::all(proxy).map_err(|error| {
+                ModelError::Configuration(format!("proxy: {}", innermost(&error)))
+            })?)
+        }
+        ProxyChoice::None | ProxyChoice::Environment | ProxyChoice::Url(_) => builder.no_proxy(),
+    };
+    let certificates = read_certificates(options)?;
+    builder = if url.scheme() == "http" {
+        // No TLS will be spoken: the machine's certificates need not be read.
+        builder.tls_certs_only(certificates)
+    } else if certificates.is_empty() {
+        builder
+    } else {
+        builder.tls_certs_merge(certificates)
+    };
+    builder
+        .build()
+        .map_err(|error| ModelError::Configuration(format!("HTTP client: {}", innermost(&error))))
+}
+
+fn read_certificates(options: &HttpOptions) -> Result<Vec<reqwest::Certificate>, ModelError> {
+    let Some(path) = &options.ca_file else { return Ok(Vec::new()) };
+    let wrong = |problem: String| {
+        ModelError::Configuration(format!("certificate file `{}`: {problem}", path.display()))
+    };
+    let pem = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let certificates =
+        reqwest::Certificate::from_pem_bundle(&pem).map_err(|error| wrong(innermost(&error)))?;
+    if certificates.is_empty() {
+        return Err(wrong("holds no certificate".to_owned()));
+    }
+    Ok(certificates)
+}
