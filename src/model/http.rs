@@ -357,6 +357,9 @@ fn headers(endpoint: &Endpoint, key: Option<&Secret>) -> Result<HeaderMap, Model
         let name = HeaderName::try_from(name).map_err(|_invalid| wrong())?;
         headers.insert(name, HeaderValue::try_from(value).map_err(|_invalid| wrong())?);
     }
+    if let Some((name, value)) = adapter::fixed_header(endpoint.adapter) {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
     headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let accepted = if endpoint.streaming { "text/event-stream" } else { "application/json" };
     headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static(accepted));

@@ -15,6 +15,10 @@ use std::time::Duration;
 pub enum AdapterKind {
     /// OpenAI-compatible Chat Completions.
     Chat,
+    /// Anthropic Messages.
+    Anthropic,
+    /// `OpenAI` Responses.
+    Responses,
 }
 
 impl AdapterKind {
@@ -23,6 +27,8 @@ impl AdapterKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Chat => "chat",
+            Self::Anthropic => "anthropic",
+            Self::Responses => "responses",
         }
     }
 }
@@ -398,8 +404,40 @@ impl Traits {
                 // OpenRouter drops what a model does not accept.
                 temperature: !reasons || provider_name == "openrouter",
             },
+            AdapterKind::Responses => Self {
+                thinking: if reasons { ThinkingStyle::Effort } else { ThinkingStyle::Omit },
+                temperature: !reasons,
+            },
+            AdapterKind::Anthropic => Self::of_claude(name),
         }
     }
+}
+
+impl Traits {
+    /// Anthropic's models: before 3.7 none thinks, up to 4.5 with a budget, from 4.6 adaptively, and
+    /// from 4.7 they refuse a temperature. A name without a version is taken for a new one.
+    fn of_claude(name: &str) -> Self {
+        let version = claude_version(name);
+        let thinking = match version {
+            Some(version) if version < (3, 7) => ThinkingStyle::Omit,
+            Some(version) if version < (4, 6) => ThinkingStyle::Budget,
+            None if !name.starts_with("claude-") => ThinkingStyle::Budget,
+            Some(_) | None => ThinkingStyle::Adaptive,
+        };
+        let refuses = match version {
+            Some(version) => version >= (4, 7),
+            None => name.starts_with("claude-"),
+        };
+        Self { thinking, temperature: !refuses }
+    }
+}
+
+/// The version in a model's name: `claude-3-5-sonnet-20241022` is (3, 5), `claude-opus-5` is (5, 0).
+fn claude_version(name: &str) -> Option<(u32, u32)> {
+    let words = name.strip_prefix("claude-")?.split(['-', '.', '@']);
+    // Longer numbers are dates.
+    let mut numbers = words.filter(|word| word.len() <= 2).filter_map(|word| word.parse().ok());
+    Some((numbers.next()?, numbers.next().unwrap_or(0)))
 }
 
 fn bare_name(model: &str) -> &str {
@@ -412,4 +450,127 @@ fn is_openai_reasoning(name: &str) -> bool {
         name.strip_prefix(family).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     });
     o_series || (name.starts_with("gpt-5") && !name.contains("-chat"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(choice: &str) -> Endpoint {
+        let table = ProviderTable::built_in().unwrap();
+        table.resolve(&ModelChoice::parse(choice).unwrap(), None).unwrap()
+    }
+
+    #[test]
+    fn a_choice_keeps_the_slashes_of_its_model() {
+        let choice = ModelChoice::parse("openrouter/meta/llama-3:free").unwrap();
+        assert_eq!(
+            (choice.provider.as_str(), choice.model.as_str()),
+            ("openrouter", "meta/llama-3:free")
+        );
+        assert_eq!(
+            ModelChoice::parse("script//tmp/a b.jsonl").unwrap().script(),
+            Some("/tmp/a b.jsonl")
+        );
+        for text in ["", "openai", "openai/", "/x"] {
+            assert!(ModelChoice::parse(text).unwrap_err().to_string().contains("PROVIDER/MODEL"));
+        }
+    }
+
+    #[test]
+    fn every_built_in_provider_resolves() {
+        let table = ProviderTable::built_in().unwrap();
+        let names: Vec<_> = table.names().collect();
+        assert_eq!(
+            names,
+            [
+                "anthropic",
+                "llama-cpp",
+                "ollama",
+                "openai",
+                "openai-responses",
+                "openrouter",
+                "vllm"
+            ]
+        );
+        let error = table.find("opnai").unwrap_err().to_string();
+        assert!(error.contains("openrouter") && error.contains("script"), "{error}");
+    }
+
+    #[test]
+    fn a_models_name_says_how_it_thinks() {
+        for (choice, thinking, temperature) in [
+            ("anthropic/claude-3-5-sonnet-20241022", ThinkingStyle::Omit, Temperature::Send),
+            ("anthropic/claude-3-7-sonnet-latest", ThinkingStyle::Budget, Temperature::Send),
+            ("anthropic/claude-opus-4-20250514", ThinkingStyle::Budget, Temperature::Send),
+            ("anthropic/claude-sonnet-4-5-20250929", ThinkingStyle::Budget, Temperature::Send),
+            ("anthropic/claude-sonnet-4-6", ThinkingStyle::Adaptive, Temperature::Send),
+            ("anthropic/claude-opus-4-7", ThinkingStyle::Adaptive, Temperature::Omit),
+            ("anthropic/claude-opus-5", ThinkingStyle::Adaptive, Temperature::Omit),
+            ("anthropic/scripted", ThinkingStyle::Budget, Temperature::Send),
+            ("openai/gpt-4.1", ThinkingStyle::Omit, Temperature::Send),
+            ("openai/gpt-5-chat-latest", ThinkingStyle::Omit, Temperature::Send),
+            ("openai/o3-mini", ThinkingStyle::Effort, Temperature::Omit),
+            ("openai/o300", ThinkingStyle::Omit, Temperature::Send),
+            ("openai-responses/gpt-5.2", ThinkingStyle::Effort, Temperature::Omit),
+            ("openrouter/openai/gpt-5", ThinkingStyle::Reasoning, Temperature::Send),
+            ("vllm/x", ThinkingStyle::Template, Temperature::Send),
+        ] {
+            let endpoint = resolve(choice);
+            assert_eq!(
+                (endpoint.thinking, endpoint.temperature),
+                (thinking, temperature),
+                "{choice}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_adds_and_replaces_and_is_read_strictly() {
+        let text = r#"
+            [providers.mine]
+            adapter = "chat"
+            base_url = "https://models.example/v1"
+            headers = { x-team = "a" }
+            temperature = false
+            idle_seconds = 7
+            [providers.mine.models."org/small"]
+            context_window = 4096
+            temperature = true
+            price = { input = 1.0, output = 2.0, cache_read = 0.1 }
+        "#;
+        let table = ProviderTable::built_in().unwrap().with_file("providers.toml", text).unwrap();
+        let choice = ModelChoice::parse("mine/org/small").unwrap();
+        let endpoint = table.resolve(&choice, None).unwrap();
+        assert_eq!(endpoint.context_window, Some(4096));
+        assert_eq!(endpoint.temperature, Temperature::Send);
+        assert_eq!(endpoint.idle, Duration::from_secs(7));
+        assert_eq!(endpoint.token_key, TokenKey::MaxTokens);
+        let other = table.resolve(&ModelChoice::parse("mine/b").unwrap(), None).unwrap();
+        assert_eq!(other.temperature, Temperature::Omit);
+        for (text, told) in [
+            ("[providers.a]\nadapter = \"chat\"\nbase_url = \"x\"\nurl = 1", "unknown field `url`"),
+            ("[providers.a]\nadapter = \"chta\"\nbase_url = \"x\"", "unknown variant `chta`"),
+            ("[provider.a]", "unknown field `provider`"),
+            ("[providers.script]\nadapter = \"chat\"\nbase_url = \"x\"", "can be defined"),
+            ("[providers.a]\nadapter = \"chat\"\nadapter = \"chat\"", "duplicate key"),
+        ] {
+            let table = ProviderTable::built_in().unwrap();
+            let error = table.with_file("providers.toml", text).unwrap_err().to_string();
+            assert!(error.contains(told) && error.contains("providers.toml"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_price_tells_cached_tokens_apart() {
+        let price = Price { input: 10.0, output: 20.0, cache_read: Some(1.0), cache_write: None };
+        let usage = Usage {
+            input: 1_000_000,
+            output: 500_000,
+            cache_read: 400_000,
+            cache_write: 100_000,
+            estimated: false,
+        };
+        assert!((price.cost(&usage) - (5.0 + 10.0 + 0.4 + 1.0)).abs() < 1e-9);
+    }
 }

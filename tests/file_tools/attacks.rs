@@ -185,6 +185,45 @@ fn a_protected_path_is_closed_under_every_name() {
 }
 
 #[test]
+fn a_root_inside_another_that_was_swapped_for_a_link_is_refused() {
+    let mut rig = Rig::new();
+    rig.put("sub/secret", "inside\n");
+    let sub = rig.inside.join("sub");
+    rig.job.roots.push(Root { path: sub.clone(), writable: false });
+    assert_eq!(rig.read("sub/secret").unwrap().text, "inside\n", "control");
+    fs::rename(&sub, rig.inside.join("moved")).unwrap();
+    symlink("../outside", &sub).unwrap();
+    assert_eq!(fs::read_to_string(sub.join("secret")).unwrap(), SECRET, "control: naive");
+    assert!(matches!(rig.read("sub/secret").unwrap_err(), JobError::Outside { .. }));
+}
+
+#[test]
+fn a_single_writable_file_is_not_replaced_through_its_directory() {
+    let mut rig = Rig::new();
+    let path = rig.outside.join("secret");
+    rig.job.roots.push(Root { path: path.clone(), writable: true });
+    let error = rig.write(path.to_str().unwrap(), "x").unwrap_err();
+    assert!(error.to_string().contains("not its directory"), "{error}");
+    rig.assert_outside_untouched();
+    rig.job.roots.push(Root { path: rig.outside.clone(), writable: true });
+    rig.write(path.to_str().unwrap(), "control").unwrap();
+}
+
+#[test]
+fn a_protected_link_to_what_is_above_it_does_not_close_everything() {
+    let mut rig = Rig::new();
+    rig.put("f", "x");
+    rig.put("target/f", "x");
+    rig.protect_exact(".env", ProtectedKind::Hide);
+    symlink(".", rig.inside.join(".env")).unwrap();
+    assert!(rig.read("f").is_ok());
+    assert!(matches!(rig.read(".env/f").unwrap_err(), JobError::Protected { .. }));
+    fs::remove_file(rig.inside.join(".env")).unwrap();
+    symlink("target", rig.inside.join(".env")).unwrap();
+    assert!(matches!(rig.read("target/f").unwrap_err(), JobError::Protected { .. }), "control");
+}
+
+#[test]
 fn a_protected_directory_that_was_renamed_is_still_closed() {
     let mut rig = Rig::new();
     rig.put("closed/f", "x");

@@ -219,6 +219,40 @@ fn protected_names_are_counted_and_not_given() {
 }
 
 #[test]
+fn a_hidden_file_is_not_searched_under_a_second_name() {
+    let mut rig = Rig::new();
+    rig.put("key", "needle\n");
+    std::fs::hard_link(rig.inside.join("key"), rig.inside.join("twin")).unwrap();
+    assert_eq!(rig.grep(json!({"pattern": "needle"})).unwrap().files, 2, "control");
+    rig.protect_exact("key", ProtectedKind::Hide);
+    let matched = rig.grep(json!({"pattern": "needle"})).unwrap();
+    assert_eq!((matched.files, matched.coverage.protected), (0, 2));
+}
+
+#[test]
+fn rules_above_a_repository_do_not_reach_into_it() {
+    let rig = Rig::new();
+    rig.put(".gitignore", "*.log\n");
+    rig.put("repository/x.log", "");
+    rig.put("plain/x.log", "");
+    std::fs::create_dir(rig.inside.join("repository/.git")).unwrap();
+    assert_eq!(rig.find("list", json!({"path": "repository"})).unwrap().names, ["x.log"]);
+    assert!(rig.find("list", json!({"path": "plain"})).unwrap().names.is_empty(), "control");
+}
+
+#[test]
+fn a_directory_of_more_names_than_can_be_sorted_is_given_in_part() {
+    let rig = Rig::quick();
+    for index in 0..100_050 {
+        std::fs::File::create(rig.inside.join(index.to_string())).unwrap();
+    }
+    let found = rig.find("list", json!({})).unwrap();
+    assert_eq!((found.names.len(), found.coverage.omitted), (1_000, 99_000));
+    assert_eq!(found.coverage.stopped, Some(Stopped::Entries));
+    assert!(rig.text("list", json!({})).contains("[at least 99000 more names not shown"));
+}
+
+#[test]
 fn a_deep_tree_and_a_link_to_itself_end() {
     let rig = Rig::new();
     let mut path = rig.inside.clone();

@@ -125,6 +125,9 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Turn>, ModelError> {
             place: format!("{}:{line_number}", crate::base::text::escape(name)),
             problem: crate::base::text::escape(&problem),
         };
+        if !line.starts_with('{') {
+            return Err(wrong("a turn is one JSON object on one line".to_owned()));
+        }
         let mut turn: Turn = serde_json::from_str(line).map_err(|error| {
             wrong(format!("column {}: {}", error.column(), without_position(&error)))
         })?;

@@ -154,12 +154,20 @@ impl<'job> Places<'job> {
     pub(super) fn to_write(&self, path: &str) -> Result<Place, JobError> {
         let place = self.resolve(&self.asked(path)?)?;
         self.check(&place, Access::Write)?;
-        let root = self.root_of(&place.real);
-        if root.is_some_and(|root| root.writable) {
-            return Ok(place);
+        let writable = |path: &Path| self.deepest_root(path).is_some_and(|root| root.writable);
+        if !writable(&place.real) {
+            let roots = self.roots_shown(true);
+            return Err(JobError::ReadOnly { path: shown::path(&place.real), roots });
         }
-        let roots = self.roots_shown(true);
-        Err(JobError::ReadOnly { path: shown::path(&place.real), roots })
+        let is_file = place.node.as_ref().is_some_and(|(_, facts)| facts.kind == FileKind::Regular);
+        if is_file && !place.real.parent().is_some_and(writable) {
+            return Err(JobError::Io {
+                action: "replace".to_owned(),
+                path: shown::path(&place.real),
+                problem: "only this file may be written, not its directory; use `bash`".to_owned(),
+            });
+        }
+        Ok(place)
     }
 
     fn check(&self, place: &Place, access: Access) -> Result<(), JobError> {
@@ -171,11 +179,19 @@ impl<'job> Places<'job> {
         self.protections.check(&place.real, identity, access)
     }
 
-    fn root_of(&self, path: &Path) -> Option<&'job Root> {
-        self.roots
-            .iter()
-            .filter(|root| path.starts_with(&root.path))
-            .max_by_key(|root| root.path.components().count())
+    fn roots_of(&self, path: &Path) -> impl Iterator<Item = &'job Root> {
+        self.roots.iter().filter(move |root| path.starts_with(&root.path))
+    }
+
+    /// The root that says what may be done at a real path.
+    fn deepest_root(&self, path: &Path) -> Option<&'job Root> {
+        self.roots_of(path).max_by_key(|root| root.path.components().count())
+    }
+
+    /// The root at which a walk to `path` starts: one inside another could have been swapped for a
+    /// link by whoever may write there.
+    fn outermost_root(&self, path: &Path) -> Option<&'job Root> {
+        self.roots_of(path).min_by_key(|root| root.path.components().count())
     }
 
     fn roots_shown(&self, only_writable: bool) -> String {
@@ -252,7 +268,7 @@ impl<'places> Walk<'places> {
             via: self.via.as_deref().map(shown::path),
             roots: self.places.roots_shown(false),
         };
-        let root = self.places.root_of(target).ok_or_else(outside)?;
+        let root = self.places.outermost_root(target).ok_or_else(outside)?;
         let open = |path: &Path| {
             rfs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|errno| io_error("open", path, errno))

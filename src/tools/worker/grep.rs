@@ -33,7 +33,7 @@ pub(super) fn grep(
     clock: &Stopwatch,
 ) -> Result<Done, JobError> {
     let include = arguments.include.as_deref().map(include_matcher).transpose()?;
-    let mut search = Search::new(job, matcher(arguments)?, clock);
+    let mut search = Search::new(job, places, matcher(arguments)?, clock);
     let (place, facts) = places.existing(arguments.path.as_deref().unwrap_or("."))?;
     if facts.kind != FileKind::Directory {
         return search.single(&place);
@@ -74,6 +74,7 @@ fn matcher(arguments: &GrepArguments) -> Result<RegexMatcher, JobError> {
 }
 
 struct Search<'a> {
+    places: &'a Places<'a>,
     matcher: RegexMatcher,
     searcher: Searcher,
     clock: &'a Stopwatch,
@@ -90,7 +91,12 @@ struct Room {
 }
 
 impl<'a> Search<'a> {
-    fn new(job: &FileJob, matcher: RegexMatcher, clock: &'a Stopwatch) -> Self {
+    fn new(
+        job: &FileJob,
+        places: &'a Places<'a>,
+        matcher: RegexMatcher,
+        clock: &'a Stopwatch,
+    ) -> Self {
         let searcher = SearcherBuilder::new()
             .line_number(true)
             .line_terminator(LineTerminator::crlf())
@@ -99,7 +105,7 @@ impl<'a> Search<'a> {
             .build();
         let room = Room { lines: job.limits.found, bytes: job.limits.page_bytes };
         let matched = Matched::default();
-        Self { matcher, searcher, clock, bytes: job.limits.scan_bytes, room, matched }
+        Self { places, matcher, searcher, clock, bytes: job.limits.scan_bytes, room, matched }
     }
 
     fn done(self, coverage: Coverage) -> Done {
@@ -121,12 +127,16 @@ impl<'a> Search<'a> {
     fn entry(&mut self, entry: &Entry<'_>, coverage: &mut Coverage) -> Option<Stopped> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = open_at(entry.directory, entry.name, flags, Mode::empty());
-        let file = opened
-            .ok()
-            .filter(|fd| facts(fd.as_fd()).is_ok_and(|facts| facts.kind == FileKind::Regular));
-        match file {
-            Some(fd) => self.file(File::from(fd), &shown::path(entry.relative), coverage),
-            None => {
+        let opened = opened.and_then(|fd| facts(fd.as_fd()).map(|facts| (fd, facts)));
+        match opened {
+            Ok((_, facts)) if self.places.protections.hides_file(facts.identity) => {
+                coverage.protected += 1;
+                None
+            }
+            Ok((fd, facts)) if facts.kind == FileKind::Regular => {
+                self.file(File::from(fd), &shown::path(entry.relative), coverage)
+            }
+            Ok(_) | Err(_) => {
                 coverage.unreadable += 1;
                 None
             }

@@ -50,6 +50,13 @@ impl Protections {
             .any(|entry| entry.kind == ProtectedKind::Hide && entry.matcher.covers(real))
     }
 
+    /// Whether an opened file is closed to reading, whatever its name.
+    pub(super) fn hides_file(&self, identity: FileIdentity) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.kind == ProtectedKind::Hide && entry.matcher.is_file(Some(identity)))
+    }
+
     /// Refuses `real` if it is closed for `access`. `identity` is that of the opened file.
     pub(super) fn check(
         &self,
@@ -94,7 +101,7 @@ impl Entry {
     fn new(protected: &Protected) -> Result<Self, JobError> {
         let matcher = match &protected.pattern {
             ProtectedPattern::Exact(path) => {
-                Matcher::Exact { path: path.clone(), identity: beneath::identity_of(path) }
+                Matcher::Exact { path: path.clone(), identity: identity_below(path) }
             }
             ProtectedPattern::Glob { root, pattern } => {
                 let glob = GlobBuilder::new(pattern).literal_separator(true).build();
@@ -145,6 +152,14 @@ impl Matcher {
             }
         }
     }
+}
+
+/// Which file stands at a protected path. A link there that leads to a directory above itself would
+/// close everything; it leads to nothing.
+fn identity_below(path: &Path) -> Option<FileIdentity> {
+    let identity = beneath::identity_of(path)?;
+    let above = path.ancestors().skip(1).filter_map(beneath::identity_of);
+    (!above.into_iter().any(|other| other == identity)).then_some(identity)
 }
 
 /// The components before the first that holds a wildcard.

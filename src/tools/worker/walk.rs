@@ -85,7 +85,7 @@ struct Walker<'a, 'v> {
 
 impl Walker<'_, '_> {
     fn directory(&mut self, directory: &OwnedFd, relative: &Path, level: u64) {
-        let Some(names) = self.sorted_names(directory) else {
+        let Some((names, are_all)) = self.sorted_names(directory) else {
             self.coverage.unreadable += 1;
             return;
         };
@@ -102,6 +102,9 @@ impl Walker<'_, '_> {
         }
         if has_own {
             self.ignores.pop();
+        }
+        if !are_all && self.coverage.stopped.is_none() {
+            self.coverage.stopped = Some(Stopped::Entries);
         }
     }
 
@@ -162,9 +165,11 @@ impl Walker<'_, '_> {
         decided.unwrap_or(false)
     }
 
-    /// The names of a directory in the byte order of their paths, which puts `a/b` after `a.c`.
-    fn sorted_names(&mut self, directory: &OwnedFd) -> Option<Vec<(OsString, FileKind)>> {
+    /// The names of a directory in the byte order of their paths, which puts `a/b` after `a.c`, and
+    /// whether these are all.
+    fn sorted_names(&mut self, directory: &OwnedFd) -> Option<(Vec<(OsString, FileKind)>, bool)> {
         let mut names = Vec::new();
+        let mut are_all = true;
         for entry in rfs::Dir::read_from(directory).ok()? {
             let Ok(entry) = entry else {
                 self.coverage.unreadable += 1;
@@ -175,7 +180,7 @@ impl Walker<'_, '_> {
                 continue;
             }
             if names.len() >= DIRECTORY_ENTRIES_MAX {
-                self.coverage.stopped = Some(Stopped::Entries);
+                are_all = false;
                 break;
             }
             let name = OsString::from_vec(bytes.to_vec());
@@ -188,7 +193,7 @@ impl Walker<'_, '_> {
             key.extend((*kind == FileKind::Directory).then_some(b'/'));
             key
         });
-        Some(names)
+        Some((names, are_all))
     }
 }
 
@@ -201,10 +206,12 @@ fn kind_at(directory: &OwnedFd, name: &OsStr) -> FileKind {
 /// root.
 fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
     let mut found = Vec::new();
-    for above in start.ancestors().skip(1) {
+    for above in start.ancestors() {
         let Ok((place, _)) = places.existing_path(above) else { break };
         let Ok(directory) = open_directory(place.parent.as_fd(), &place.name) else { break };
-        found.extend(read_ignore(directory.as_fd(), above));
+        if above != start {
+            found.extend(read_ignore(directory.as_fd(), above));
+        }
         if kind_at(&directory, OsStr::new(".git")) != FileKind::Other {
             break;
         }
