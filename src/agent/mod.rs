@@ -24,7 +24,7 @@ use crate::audit::record::Hook;
 use crate::base::ids::Id;
 use crate::chain::Chain;
 use crate::model::Model;
-use crate::session::Journal;
+use crate::session::{Extension, Journal, RunContext};
 use crate::tools::toolbox::Toolbox;
 use background::{BackgroundQueue, DrainRounds};
 use cycles::CycleWatch;
@@ -41,6 +41,8 @@ use turn::State;
 pub struct Parts {
     /// The session.
     pub session: Id,
+    /// What the run is allowed to do, for the journal; its operation is filled in.
+    pub context: RunContext,
     /// The settings.
     pub settings: AgentSettings,
     /// The model.
@@ -124,10 +126,14 @@ impl Agent {
             Start::Task(task) => {
                 // The user's words are durable before anything else happens.
                 self.parts.journal.begin_run(&task, None)?;
+                self.note_context()?;
                 self.tell(Event::UserMessage { content: task });
                 State::AwaitingModel
             }
-            Start::Interrupted => self.state_after_recovery(),
+            Start::Interrupted => {
+                self.note_context()?;
+                self.state_after_recovery()
+            }
         };
         loop {
             state = match state {
@@ -139,6 +145,15 @@ impl Agent {
                 State::Ended(ending) => return Ok(ending),
             };
         }
+    }
+
+    /// Pins what this run may do, so that a later resumption can only narrow it.
+    fn note_context(&mut self) -> Result<(), Fault> {
+        let Some(operation_id) = self.parts.journal.state().operation.id().cloned() else {
+            return Ok(());
+        };
+        let context = RunContext { operation_id, ..self.parts.context.clone() };
+        Ok(self.parts.journal.note(Extension::RunContext(context))?)
     }
 
     fn tell(&mut self, event: Event) {
