@@ -23,6 +23,8 @@ pub const MODEL_RETRY_DELAY: Duration = Duration::from_millis(1_000);
 pub const MODEL_RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 /// Silence on a model's stream after which the attempt fails; pings count as life.
 pub const MODEL_IDLE_MAX: Duration = Duration::from_secs(90);
+/// Longest wait for an answer that is not streamed: nothing shows that the model still works on it.
+pub const MODEL_WHOLE_ANSWER_MAX: Duration = Duration::from_secs(600);
 /// Longest time to connect to a model server.
 pub const MODEL_CONNECT_MAX: Duration = Duration::from_secs(15);
 /// Bytes of one server-sent event, and of one non-streamed answer: a thousand times a full answer.

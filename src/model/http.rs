@@ -8,15 +8,16 @@ use crate::base::clock::Clock;
 use crate::base::limits::{
     MODEL_AFTER_FINISH_MAX, MODEL_CONNECT_MAX, MODEL_DRAIN_MAX, MODEL_ERROR_BYTES_MAX,
     MODEL_EVENT_BYTES_MAX, MODEL_HEADER_BYTES_MAX, MODEL_IDLE_CONNECTIONS_MAX,
+    MODEL_WHOLE_ANSWER_MAX,
 };
 use crate::base::secret::Secret;
 use crate::model::adapter::build::AnswerBuilder;
-use crate::model::adapter::{self, ErrorContext, Progress, Reader};
+use crate::model::adapter::stream::StreamReader;
+use crate::model::adapter::{self, ErrorContext, Reader};
 use crate::model::error::ModelError;
 use crate::model::message::{Answer, ModelRequest, Shown, StreamEvent};
 use crate::model::providers::{Endpoint, Temperature};
 use crate::model::retry_after;
-use crate::model::sse::{SseDecoder, SseEvent};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,15 +129,21 @@ impl HttpModel {
         let body = self.body(request);
         let sending =
             self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
-        let response = tokio::time::timeout(self.endpoint.idle, sending)
+        // A whole answer comes only when the model has finished.
+        let patience = if self.endpoint.streaming {
+            self.endpoint.idle
+        } else {
+            self.endpoint.idle.max(MODEL_WHOLE_ANSWER_MAX)
+        };
+        let response = tokio::time::timeout(patience, sending)
             .await
-            .map_err(|_elapsed| ModelError::Idle(self.endpoint.idle))?
+            .map_err(|_elapsed| ModelError::Idle(patience))?
             .map_err(|error| self.transport(&error))?;
         check_headers(response.headers())?;
         if !response.status().is_success() {
             return Err(self.status_error(response).await);
         }
-        if is_event_stream(response.headers()) {
+        if self.is_event_stream(response.headers()) {
             self.read_stream(response, request, on_event).await
         } else {
             self.read_whole(response, request, on_event).await
@@ -149,57 +156,27 @@ impl HttpModel {
         request: &ModelRequest,
         on_event: Sink<'_>,
     ) -> Result<Answer, ModelError> {
-        let mut decoder = SseDecoder::new(MODEL_EVENT_BYTES_MAX);
-        let mut reader = Reader::new(&self.endpoint);
-        let mut answer = AnswerBuilder::new(MODEL_EVENT_BYTES_MAX);
-        let mut progress = Progress::Open;
+        let mut stream = StreamReader::new(&self.endpoint, MODEL_EVENT_BYTES_MAX);
         let mut broken = None;
-        while progress == Progress::Open {
+        while !stream.is_done() && broken.is_none() {
             let idle =
-                if answer.has_finish() { MODEL_AFTER_FINISH_MAX } else { self.endpoint.idle };
+                if stream.has_finish() { MODEL_AFTER_FINISH_MAX } else { self.endpoint.idle };
             match self.next_bytes(&mut response, idle).await {
                 Ok(Some(bytes)) => {
-                    let events = decoder.push(&bytes).map_err(|_too_long| too_large("event"))?;
-                    progress = self.take_events(&events, &mut reader, &mut answer)?;
-                    tell(answer.take_events(), on_event);
+                    let events = stream.push(&bytes).map_err(|error| self.without_key(error))?;
+                    tell(events, on_event);
                 }
                 Ok(None) => break,
-                Err(error) => {
-                    broken = Some(error);
-                    break;
-                }
+                Err(error) => broken = Some(error),
             }
         }
-        if progress == Progress::Open {
-            take_open_event(decoder, &mut reader, &mut answer);
-        } else if self.url.scheme() == "https" {
+        if stream.is_done() && self.url.scheme() == "https" {
             // The connection will be used again. Errors do not matter: the answer is complete.
             drop(tokio::time::timeout(MODEL_DRAIN_MAX, drain(response)).await);
         }
-        // Once the reason for the end was seen, what is missing is no part of the answer.
-        if let Some(error) = broken.filter(|_| !answer.has_finish()) {
-            return Err(error);
-        }
-        reader.end(&mut answer);
-        let (answer, events) = answer.build(request)?;
+        let (answer, events) = stream.finish(request, broken)?;
         tell(events, on_event);
         Ok(answer)
-    }
-
-    fn take_events(
-        &self,
-        events: &[SseEvent],
-        reader: &mut Reader,
-        answer: &mut AnswerBuilder,
-    ) -> Result<Progress, ModelError> {
-        for event in events {
-            if reader.event(event, answer).map_err(|error| self.without_key(error))?
-                == Progress::Done
-            {
-                return Ok(Progress::Done);
-            }
-        }
-        Ok(Progress::Open)
     }
 
     async fn read_whole(
@@ -249,12 +226,21 @@ impl HttpModel {
         })
     }
 
+    /// Whether the answer is a stream. Some servers do not name its type.
+    fn is_event_stream(&self, headers: &HeaderMap) -> bool {
+        let kind = headers.get(reqwest::header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        let is = |name: &[u8]| kind.starts_with(name);
+        let unnamed = kind.is_empty() || is(b"text/plain") || is(b"application/octet-stream");
+        is(b"text/event-stream") || (unnamed && self.endpoint.streaming)
+    }
+
     async fn status_error(&self, response: reqwest::Response) -> ModelError {
         let status = response.status().as_u16();
         let retry_after = retry_after::delay(response.headers(), self.clock.now_ms());
         let body = self.read_error_body(response).await;
         let (message, class) = serde_json::from_slice(&body).map_or_else(
-            |_| (String::from_utf8_lossy(&body).into_owned(), String::new()),
+            |_| (plain_words(&body), String::new()),
             |document| adapter::error_words(&document),
         );
         let context = ErrorContext::of(&self.endpoint);
@@ -307,22 +293,14 @@ fn tell(events: Vec<StreamEvent>, on_event: Sink<'_>) {
     }
 }
 
-/// The end of the stream left an event open. It counts only if it is whole, which a JSON document
-/// shows by itself.
-fn take_open_event(decoder: SseDecoder, reader: &mut Reader, answer: &mut AnswerBuilder) {
-    let Some(event) = decoder.finish() else { return };
-    if serde_json::from_slice::<serde::de::IgnoredAny>(&event.data).is_ok() {
-        // An event that does not fit leaves the answer without its end, which is found later.
-        drop(reader.event(&event, answer));
-    }
+/// The words of an error document that is no JSON. A page for browsers says nothing here.
+fn plain_words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    if text.trim_start().starts_with('<') { "an HTML page".to_owned() } else { text.into_owned() }
 }
 
 async fn drain(mut response: reqwest::Response) {
     while let Ok(Some(_)) = response.chunk().await {}
-}
-
-const fn too_large(what: &'static str) -> ModelError {
-    ModelError::TooLarge { what, limit: MODEL_EVENT_BYTES_MAX }
 }
 
 fn check_headers(headers: &HeaderMap) -> Result<(), ModelError> {
@@ -332,12 +310,6 @@ fn check_headers(headers: &HeaderMap) -> Result<(), ModelError> {
         return Err(ModelError::TooLarge { what: "header", limit: MODEL_HEADER_BYTES_MAX });
     }
     Ok(())
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get(reqwest::header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/event-stream"))
 }
 
 /// The most telling text of an error chain: its innermost.
