@@ -4,9 +4,10 @@
 //! expression cannot take more than linear time; its size, the bytes read and the time are bounded.
 
 use super::Stopwatch;
-use super::beneath::{Place, Places, facts, open_at};
+use super::beneath::{Place, Places};
 use super::find::{compile, options};
 use super::job::FileJob;
+use super::node::{facts, open_at};
 use super::reply::{Coverage, Done, FileKind, JobError, Matched, MatchedLine, Stopped};
 use super::shown;
 use super::walk::{Entry, walk};
@@ -21,6 +22,7 @@ use rustix::fd::AsFd as _;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Longest line that is searched.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -115,8 +117,7 @@ impl<'a> Search<'a> {
     fn single(mut self, place: &Place) -> Result<Done, JobError> {
         let (file, facts) = place.open_file()?;
         let mut coverage = Coverage::default();
-        coverage.stopped =
-            self.file(file, &shown::name(super::beneath::bytes_of(&place.name)), &mut coverage);
+        coverage.stopped = self.file(file, &shown::path(Path::new(&place.name)), &mut coverage);
         if self.matched.binary > 0 {
             let path = shown::path(&place.real);
             return Err(JobError::Binary { path, bytes: facts.bytes, encoding: None });

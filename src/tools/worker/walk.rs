@@ -6,7 +6,8 @@
 //! entered, and names that a protection hides are counted, not given.
 
 use super::Stopwatch;
-use super::beneath::{Place, Places, io_error, kind_of, open_at};
+use super::beneath::{Place, Places};
+use super::node::{io_error, kind_of, open_at};
 use super::reply::{Coverage, FileKind, JobError, Stopped};
 use crate::base::limits::{DIRECTORY_ENTRIES_MAX, WALK_DEPTH_MAX};
 use ignore::Match;
@@ -224,7 +225,7 @@ fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
 fn read_ignore(directory: BorrowedFd<'_>, real: &Path) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let fd = open_at(directory, OsStr::new(".gitignore"), flags, Mode::empty()).ok()?;
-    let is_file = super::beneath::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
+    let is_file = super::node::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
     let mut bytes = Vec::new();
     let file = std::fs::File::from(fd);
     is_file.then(|| file.take(IGNORE_BYTES_MAX).read_to_end(&mut bytes).ok()).flatten()?;
