@@ -5,12 +5,12 @@
 
 use super::Stopwatch;
 use super::beneath::{Place, Places};
-use super::find::{compile, options};
+use super::find::{compile, names_hidden, options};
 use super::job::FileJob;
 use super::node::{facts, open_at};
 use super::reply::{Coverage, Done, FileKind, JobError, Matched, MatchedLine, Stopped};
 use super::shown;
-use super::walk::{Entry, walk};
+use super::walk::{Entry, Options, walk};
 use crate::base::limits::{GREP_LINE_BYTES_MAX, PATTERN_BYTES_MAX, REGEX_BYTES_MAX};
 use crate::base::text::{escape, prefix};
 use crate::call::request::GrepArguments;
@@ -40,7 +40,9 @@ pub(super) fn grep(
     if facts.kind != FileKind::Directory {
         return search.single(&place);
     }
-    let options = options(job, arguments.all, u64::MAX, clock);
+    let options = options(job, arguments.all, clock);
+    let hidden = options.hidden || arguments.include.as_deref().is_some_and(names_hidden);
+    let options = Options { hidden, ..options };
     let coverage = walk(places, &place, options, &mut |entry, coverage| {
         let wanted = entry.kind == FileKind::Regular
             && include.as_ref().is_none_or(|(glob, whole)| is_included(glob, *whole, entry));

@@ -27,6 +27,8 @@ const IGNORE_BYTES_MAX: u64 = 256 * 1024;
 pub(super) struct Options<'a> {
     /// Give ignored and hidden names too.
     pub(super) all: bool,
+    /// Give hidden names, unless they are ignored.
+    pub(super) hidden: bool,
     /// Levels below the start whose names are given; 1 = the start's own.
     pub(super) depth: u64,
     pub(super) entries: u64,
@@ -121,7 +123,11 @@ impl Walker<'_, '_> {
             return;
         }
         let real = self.start.join(relative);
+        if name == ".git" {
+            return;
+        }
         if self.is_skipped(name, &real, kind) {
+            self.coverage.skipped += 1;
             return;
         }
         if self.places.protections.hides(&real) {
@@ -147,13 +153,10 @@ impl Walker<'_, '_> {
     }
 
     fn is_skipped(&self, name: &OsStr, real: &Path, kind: FileKind) -> bool {
-        if name == ".git" {
-            return true;
-        }
         if self.options.all {
             return false;
         }
-        if name.as_bytes().starts_with(b".") {
+        if !self.options.hidden && name.as_bytes().starts_with(b".") {
             return true;
         }
         let is_directory = kind == FileKind::Directory;

@@ -152,6 +152,8 @@ pub struct MatchedLine {
 pub struct Coverage {
     /// Found, but not given for lack of room.
     pub omitted: u64,
+    /// Names passed over because they are hidden or ignored, what is below them not counted.
+    pub skipped: u64,
     /// Names passed over because a rule protects them.
     pub protected: u64,
     /// Files or directories that could not be opened.
