@@ -9,6 +9,8 @@ pub mod ledger;
 pub mod writer;
 pub mod read;
 pub mod verify;
+pub mod query;
+pub mod show;
 
 pub use ledger::{Head, Ledger};
 pub use record::{Body, Record};

@@ -113,7 +113,7 @@ fn found(done: &Found) -> String {
     if done.names.is_empty() {
         text.0.push_str("(nothing found)");
     }
-    coverage(&mut text, &done.coverage, "names");
+    coverage(&mut text, &done.coverage, ("names", done.names.is_empty()));
     text.0
 }
 
@@ -140,12 +140,17 @@ fn matched(done: &Matched) -> String {
             done.long_lines
         ));
     }
-    coverage(&mut text, &done.coverage, "lines");
+    coverage(&mut text, &done.coverage, ("lines", done.lines.is_empty()));
     text.0
 }
 
-fn coverage(text: &mut Text, coverage: &Coverage, what: &str) {
-    let Coverage { omitted, protected, unreadable, too_deep, stopped } = coverage;
+fn coverage(text: &mut Text, coverage: &Coverage, (what, is_empty): (&str, bool)) {
+    let Coverage { omitted, skipped, protected, unreadable, too_deep, stopped } = coverage;
+    if is_empty && *skipped > 0 {
+        text.note(format_args!(
+            "{skipped} hidden or ignored names were left out; set `all` to include them"
+        ));
+    }
     if *omitted > 0 {
         let least = if stopped.is_some() { "at least " } else { "" };
         text.note(format_args!("{least}{omitted} more {what} not shown; narrow the search"));

@@ -88,6 +88,31 @@ fn a_star_stays_within_its_directory() {
 }
 
 #[test]
+fn a_pattern_may_ask_for_hidden_names_itself() {
+    let rig = Rig::new();
+    rig.put(".github/a.yml", "needle\n");
+    rig.put(".env", "needle\n");
+    rig.put(".gitignore", ".env\n");
+    for (pattern, expected) in [
+        ("**/*.yml", [].as_slice()),
+        (".github/*.yml", &[".github/a.yml"]),
+        ("{x,.github}/*", &[".github/a.yml"]),
+        (".env", &[]),
+    ] {
+        let found = rig.find("glob", json!({"pattern": pattern})).unwrap();
+        assert_eq!(found.names, expected, "{pattern}");
+    }
+    let text = rig.text("glob", json!({"pattern": "**/*.yml"}));
+    assert_eq!(
+        text,
+        "(nothing found)\n[3 hidden or ignored names were left out; set `all` to include them]"
+    );
+    let include = |include: &str| json!({"pattern": "needle", "include": include});
+    assert_eq!(rig.grep(include("*.yml")).unwrap().files, 0);
+    assert_eq!(rig.grep(include(".github/*")).unwrap().files, 1);
+}
+
+#[test]
 fn patterns_that_cannot_be_used_say_why() {
     let rig = Rig::new();
     let bomb = "{a,b}".repeat(800) + &"{".repeat(90);

@@ -51,6 +51,22 @@ fn the_mode_is_kept_and_a_new_file_follows_the_umask() {
 }
 
 #[test]
+fn a_file_that_may_not_be_written_is_not_replaced_either() {
+    let rig = Rig::new();
+    let path = rig.put("f", "old");
+    fs::set_permissions(&path, Permissions::from_mode(0o444)).unwrap();
+    let result = rig.write("f", "new");
+    if rustix::process::geteuid().is_root() {
+        println!("run by root, who may write every file: the refusal was not tested");
+        return;
+    }
+    assert!(matches!(result.unwrap_err(), JobError::Io { .. }));
+    assert_eq!(rig.get("f"), b"old");
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+    rig.write("f", "control").unwrap();
+}
+
+#[test]
 fn a_link_in_the_workspace_stays_a_link() {
     let rig = Rig::new();
     rig.put("real/f", "old");

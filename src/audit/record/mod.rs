@@ -24,7 +24,7 @@ pub use session::{
 use crate::audit::redact::{Redact, Redaction};
 use crate::base::digest::Digest;
 use crate::base::ids::Id;
-use crate::base::json::parse_strict;
+use crate::base::json::{parse_strict, visible_line};
 use serde::{Deserialize, Serialize};
 
 /// Version of the format that this build writes and reads.
@@ -154,13 +154,13 @@ impl Redact for Body {
 }
 
 impl Record {
-    /// The bytes of the line, without the line feed. JSON escapes every control character, so no
-    /// text can end the line.
+    /// The bytes of the line, without the line feed. Every character that moves or hides text is
+    /// escaped, so no text can end the line or change what a terminal shows of it.
     ///
     /// # Errors
     /// The serialiser's, which for these types means a defect.
     pub fn to_line(&self) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(self)
+        visible_line(self).map(String::into_bytes)
     }
 
     /// Reads a line. Repeated keys, an unknown kind and another version are errors; unknown keys of a

@@ -7,6 +7,9 @@ pub(crate) mod anthropic;
 pub(crate) mod build;
 pub(crate) mod chat;
 pub(crate) mod responses;
+pub(crate) mod stream;
+#[cfg(test)]
+mod tests;
 
 use crate::base::secret::Secret;
 use crate::model::error::{ModelError, StatusError, StatusKind};

@@ -9,7 +9,7 @@ pub mod record;
 #[cfg(test)]
 mod tests;
 
-use crate::base::limits::MODEL_EVENT_BYTES_MAX;
+use crate::base::limits::{MODEL_EVENT_BYTES_MAX, SCRIPT_BYTES_MAX};
 use crate::base::text::{escape, prefix};
 use crate::model::ModelConfig;
 use crate::model::adapter::ErrorContext;
@@ -25,9 +25,6 @@ use std::time::Duration;
 
 type Sink<'a> = &'a mut dyn FnMut(StreamEvent) -> Shown;
 
-/// Bytes of a script file that are read.
-const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-
 /// Reads the file of a `script/FILE` model.
 ///
 /// # Errors
@@ -39,10 +36,10 @@ pub fn read(path: &Path) -> Result<ModelConfig, ModelError> {
     };
     let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
     let mut text = String::new();
-    let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
+    let read = file.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text);
     let bytes = read.map_err(|error| wrong(error.to_string()))?;
-    if bytes as u64 > FILE_BYTES_MAX {
-        return Err(wrong(format!("is longer than {FILE_BYTES_MAX} bytes")));
+    if bytes as u64 > SCRIPT_BYTES_MAX {
+        return Err(wrong(format!("is longer than {SCRIPT_BYTES_MAX} bytes")));
     }
     Ok(ModelConfig::Script { name, text })
 }

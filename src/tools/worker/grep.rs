@@ -4,12 +4,13 @@
 //! expression cannot take more than linear time; its size, the bytes read and the time are bounded.
 
 use super::Stopwatch;
-use super::beneath::{Place, Places, facts, open_at};
-use super::find::{compile, options};
+use super::beneath::{Place, Places};
+use super::find::{compile, names_hidden, options};
 use super::job::FileJob;
+use super::node::{facts, open_at};
 use super::reply::{Coverage, Done, FileKind, JobError, Matched, MatchedLine, Stopped};
 use super::shown;
-use super::walk::{Entry, walk};
+use super::walk::{Entry, Options, walk};
 use crate::base::limits::{GREP_LINE_BYTES_MAX, PATTERN_BYTES_MAX, REGEX_BYTES_MAX};
 use crate::base::text::{escape, prefix};
 use crate::call::request::GrepArguments;
@@ -21,6 +22,7 @@ use rustix::fd::AsFd as _;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Longest line that is searched.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -38,7 +40,9 @@ pub(super) fn grep(
     if facts.kind != FileKind::Directory {
         return search.single(&place);
     }
-    let options = options(job, arguments.all, u64::MAX, clock);
+    let options = options(job, arguments.all, clock);
+    let hidden = options.hidden || arguments.include.as_deref().is_some_and(names_hidden);
+    let options = Options { hidden, ..options };
     let coverage = walk(places, &place, options, &mut |entry, coverage| {
         let wanted = entry.kind == FileKind::Regular
             && include.as_ref().is_none_or(|(glob, whole)| is_included(glob, *whole, entry));
@@ -115,8 +119,7 @@ impl<'a> Search<'a> {
     fn single(mut self, place: &Place) -> Result<Done, JobError> {
         let (file, facts) = place.open_file()?;
         let mut coverage = Coverage::default();
-        coverage.stopped =
-            self.file(file, &shown::name(super::beneath::bytes_of(&place.name)), &mut coverage);
+        coverage.stopped = self.file(file, &shown::path(Path::new(&place.name)), &mut coverage);
         if self.matched.binary > 0 {
             let path = shown::path(&place.real);
             return Err(JobError::Binary { path, bytes: facts.bytes, encoding: None });

@@ -232,6 +232,24 @@ mod tests {
     }
 
     #[test]
+    fn every_tool_but_bash_is_a_file_job() {
+        use crate::call::request::ToolName;
+        for (tool, raw) in [
+            ("bash", r#"{"command":"ls"}"#),
+            ("edit", r#"{"path":"a","old":"b","new":"c"}"#),
+            ("glob", r#"{"pattern":"*"}"#),
+            ("grep", r#"{"pattern":"x"}"#),
+            ("list", "{}"),
+            ("read", r#"{"path":"a"}"#),
+            ("write", r#"{"path":"a","content":""}"#),
+        ] {
+            let enabled = ToolName::ALL.into_iter().collect();
+            let request = Request::parse(tool, raw, &enabled).unwrap();
+            assert_eq!(FileRequest::of(&request).is_some(), tool != "bash", "{tool}");
+        }
+    }
+
+    #[test]
     fn a_page_with_its_notes_fits_a_tool_result() {
         let limits = JobLimits::default();
         assert!(limits.page_bytes <= limits::READ_BYTES_MAX);

@@ -6,7 +6,7 @@
 
 use super::job::{FileIdentity, Protected, ProtectedKind, ProtectedPattern};
 use super::reply::JobError;
-use super::{beneath, shown};
+use super::{node, shown};
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::{Component, Path, PathBuf};
 
@@ -157,8 +157,8 @@ impl Matcher {
 /// Which file stands at a protected path. A link there that leads to a directory above itself would
 /// close everything; it leads to nothing.
 fn identity_below(path: &Path) -> Option<FileIdentity> {
-    let identity = beneath::identity_of(path)?;
-    let above = path.ancestors().skip(1).filter_map(beneath::identity_of);
+    let identity = node::identity_of(path)?;
+    let above = path.ancestors().skip(1).filter_map(node::identity_of);
     (!above.into_iter().any(|other| other == identity)).then_some(identity)
 }
 

@@ -6,7 +6,8 @@
 //! entered, and names that a protection hides are counted, not given.
 
 use super::Stopwatch;
-use super::beneath::{Place, Places, io_error, kind_of, open_at};
+use super::beneath::{Place, Places};
+use super::node::{io_error, kind_of, open_at};
 use super::reply::{Coverage, FileKind, JobError, Stopped};
 use crate::base::limits::{DIRECTORY_ENTRIES_MAX, WALK_DEPTH_MAX};
 use ignore::Match;
@@ -26,6 +27,8 @@ const IGNORE_BYTES_MAX: u64 = 256 * 1024;
 pub(super) struct Options<'a> {
     /// Give ignored and hidden names too.
     pub(super) all: bool,
+    /// Give hidden names, unless they are ignored.
+    pub(super) hidden: bool,
     /// Levels below the start whose names are given; 1 = the start's own.
     pub(super) depth: u64,
     pub(super) entries: u64,
@@ -120,7 +123,11 @@ impl Walker<'_, '_> {
             return;
         }
         let real = self.start.join(relative);
+        if name == ".git" {
+            return;
+        }
         if self.is_skipped(name, &real, kind) {
+            self.coverage.skipped += 1;
             return;
         }
         if self.places.protections.hides(&real) {
@@ -146,13 +153,10 @@ impl Walker<'_, '_> {
     }
 
     fn is_skipped(&self, name: &OsStr, real: &Path, kind: FileKind) -> bool {
-        if name == ".git" {
-            return true;
-        }
         if self.options.all {
             return false;
         }
-        if name.as_bytes().starts_with(b".") {
+        if !self.options.hidden && name.as_bytes().starts_with(b".") {
             return true;
         }
         let is_directory = kind == FileKind::Directory;
@@ -224,7 +228,7 @@ fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
 fn read_ignore(directory: BorrowedFd<'_>, real: &Path) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let fd = open_at(directory, OsStr::new(".gitignore"), flags, Mode::empty()).ok()?;
-    let is_file = super::beneath::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
+    let is_file = super::node::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
     let mut bytes = Vec::new();
     let file = std::fs::File::from(fd);
     is_file.then(|| file.take(IGNORE_BYTES_MAX).read_to_end(&mut bytes).ok()).flatten()?;

@@ -150,6 +150,7 @@ fn line_at(content: &[u8], offset: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn edits(pairs: &[(&str, &str)]) -> Vec<Replacement> {
         let own = |(old, new): &(&str, &str)| Replacement {
@@ -189,6 +190,33 @@ mod tests {
             ("abc", &[("b", "")], "ac"),
         ] {
             assert_eq!(planned(content, pairs).unwrap(), expected, "{content:?} {pairs:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_edit_replaces_its_one_target_and_nothing_else(
+            before in "[ab\r\n]{0,12}",
+            old in "[xyz\n]{1,6}",
+            new in "[xy$\\\\\n]{0,6}",
+            after in "[ab\r\n]{0,12}",
+        ) {
+            let content = format!("{before}{old}{after}");
+            match planned(&content, &[(&old, &new)]) {
+                Ok(result) => {
+                    // A line end at the start of the target takes its CR with it.
+                    let kept = before.strip_suffix('\r').unwrap_or(&before);
+                    prop_assert!(result.starts_with(kept) && result.ends_with(&after));
+                    let middle = &result.as_bytes()[kept.len()..result.len() - after.len()];
+                    let middle = String::from_utf8_lossy(middle).replace('\r', "");
+                    prop_assert_eq!(middle, new);
+                }
+                Err(error) => {
+                    let twice = find(content.as_bytes(), old.as_bytes()).count > 1;
+                    let same = matches!(error, JobError::NoOp { .. });
+                    prop_assert!(twice || same, "{}", error);
+                }
+            }
         }
     }
 
