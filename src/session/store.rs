@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! ROOT/sessions/ID/journal.jsonl   this module's file
-//!                  audit.jsonl     the audit log of the session
-//!                  spill/          whole outputs of tools
+//!                  quarantine/     protected names that a call created
 //!                  tmp/            what the tools see as /tmp
 //! ```
 //! The state directory must not be reachable by a tool or by another user: one that lies inside a
@@ -135,6 +134,12 @@ pub struct SessionDirectory {
 }
 
 impl SessionDirectory {
+    /// The session.
+    #[must_use]
+    pub const fn id(&self) -> &Id {
+        &self.id
+    }
+
     /// The directory.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -147,16 +152,10 @@ impl SessionDirectory {
         self.path.join("journal.jsonl")
     }
 
-    /// The audit log.
+    /// Protected names that a call created; they are moved here out of the workspace.
     #[must_use]
-    pub fn audit(&self) -> PathBuf {
-        self.path.join("audit.jsonl")
-    }
-
-    /// Whole outputs of tools.
-    #[must_use]
-    pub fn spill(&self) -> PathBuf {
-        self.path.join("spill")
+    pub fn quarantine(&self) -> PathBuf {
+        self.path.join("quarantine")
     }
 
     /// What the tools see as `/tmp`.
@@ -246,7 +245,7 @@ impl Store {
         let id = header.id.clone();
         let directory = SessionDirectory { path: self.sessions.join(id.as_str()), id };
         make_directory(&directory.path)?;
-        make_directory(&directory.spill())?;
+        make_directory(&directory.quarantine())?;
         make_directory(&directory.tmp())?;
         let header =
             Header { created_at: clock.now_ms(), extensions: vec![EXTENSION.to_owned()], ..header };

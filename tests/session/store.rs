@@ -25,12 +25,11 @@ fn a_session_has_its_own_directory_that_only_its_owner_can_enter() {
     assert_eq!(journal.state().header.created_at, 5);
     assert!(journal.state().header.is_extended());
     assert!(session.path().starts_with(directory.path().canonicalize().unwrap()));
-    for path in [session.path(), &session.spill(), &session.tmp()] {
+    for path in [session.path(), &session.quarantine(), &session.tmp()] {
         assert_eq!(mode(path), 0o700, "{}", path.display());
     }
     assert_eq!(mode(&session.journal()), 0o600);
     assert_eq!(mode(&directory.path().join("state/stoplog")), 0o700);
-    assert_eq!(session.audit(), session.path().join("audit.jsonl"));
 }
 
 #[test]
