@@ -64,6 +64,30 @@ pub const HOOK_OUTPUT_BYTES_MAX: usize = 64 * 1024;
 pub const READ_LINES_MAX: usize = 2_000;
 /// Bytes of one page of the read tool. Source: tiny-agent, which uses 50 times 1,024.
 pub const READ_BYTES_MAX: usize = 51_200;
+/// Bytes kept free in a tool result for the notes around a page or a list.
+pub const RESULT_NOTES_BYTES: usize = 2_000;
+/// Bytes that one read may pass over on the way to its page; the time limit ends most earlier.
+pub const READ_SCAN_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+/// Bytes of a file that is edited, and of one whose digest is taken: it is held in memory twice.
+pub const EDIT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Time one file job works before it stops and says how far it came.
+pub const FILE_JOB_TIME_MAX: Duration = Duration::from_secs(20);
+/// Names that list and glob give, and lines that grep gives; more do not help a model.
+pub const FOUND_MAX: usize = 1_000;
+/// Bytes of one line that grep shows.
+pub const GREP_LINE_BYTES_MAX: usize = 500;
+/// Names that one list, glob or grep looks at.
+pub const WALK_ENTRIES_MAX: u64 = 500_000;
+/// Names of one directory that are held in memory to be sorted.
+pub const DIRECTORY_ENTRIES_MAX: usize = 100_000;
+/// Directory levels below the start that a walk enters; each holds one open file.
+pub const WALK_DEPTH_MAX: u64 = 64;
+/// Bytes of a glob or regular expression.
+pub const PATTERN_BYTES_MAX: usize = 4_096;
+/// Bytes of a compiled regular expression, and of its search cache.
+pub const REGEX_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// Bytes of the reply of one file job: a full page in which every byte needs a six-byte escape.
+pub const JOB_REPLY_BYTES_MAX: usize = 512 * 1024;
 /// Bytes of a shell script that is analysed; a longer one is unresolved as a whole.
 pub const SHELL_BYTES_MAX: usize = 64 * 1024;
 /// Nesting of a shell script that is analysed; a deeper one is unresolved as a whole.
