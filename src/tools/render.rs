@@ -69,21 +69,22 @@ fn page(page: &Page) -> String {
             page.replaced_bytes
         ));
     }
-    if let Some(next) = page.next_offset {
-        let last = (first + lines).saturating_sub(1);
-        match page.total_lines {
-            Some(total) => text.note(format_args!(
-                "lines {first}-{last} of {total}; the next page has offset {next}"
-            )),
-            None => text.note(format_args!(
-                "lines {first}-{last} of a file of {} bytes; the next page has offset {next}",
-                page.file_bytes
-            )),
-        }
-    } else if first > 1 {
-        text.note(format_args!("lines {first} to the end, {}", page.total_lines.unwrap_or(0)));
-    }
+    page_position(&mut text, page);
     text.0
+}
+
+fn page_position(text: &mut Text, page: &Page) {
+    let Page { first_line: first, lines, file_bytes, total_lines, .. } = *page;
+    let last = (first + lines).saturating_sub(1);
+    match (page.next_offset, total_lines) {
+        (Some(next), Some(total)) => text
+            .note(format_args!("lines {first}-{last} of {total}; the next page has offset {next}")),
+        (Some(next), None) => text.note(format_args!(
+            "lines {first}-{last} of a file of {file_bytes} bytes; the next page has offset {next}"
+        )),
+        (None, _) if first > 1 => text.note(format_args!("lines {first}-{last}, the last")),
+        (None, _) => {}
+    }
 }
 
 fn written(done: &Written) -> String {

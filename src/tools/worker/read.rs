@@ -219,13 +219,29 @@ impl Pager {
         self.full || self.open.len() > self.bytes_max
     }
 
-    /// Ends the last line, if it has no line feed; gives the number of lines seen.
-    fn finish(&mut self) -> u64 {
+    /// Ends the last line, if it has no line feed.
+    fn finish(&mut self) {
         if self.open_bytes > 0 {
             self.end_line();
         }
-        self.ended
     }
+}
+
+/// Ends the page where the scan ended; an error if there is none.
+fn end_page(path: &Path, pager: &mut Pager, scanned: &Scanned) -> Result<(), JobError> {
+    let cut_open = !scanned.reached_end && pager.is_past_page() && !pager.full;
+    if scanned.reached_end || cut_open {
+        pager.finish();
+    }
+    let is_empty_file = pager.first == 1 && scanned.reached_end;
+    if pager.page_lines > 0 || is_empty_file {
+        return Ok(());
+    }
+    let (path, offset, lines) = (shown::path(path), pager.first, pager.ended);
+    Err(match scanned.stopped {
+        Some(stopped) => JobError::NotReached { path, offset, lines, stopped },
+        None => JobError::OffsetPastEnd { path, offset, lines },
+    })
 }
 
 fn page(
@@ -234,18 +250,8 @@ fn page(
     mut pager: Pager,
     scanned: Scanned,
 ) -> Result<Page, JobError> {
-    let cut_open = !scanned.reached_end && pager.is_past_page() && !pager.full;
-    if scanned.reached_end || cut_open {
-        pager.finish();
-    }
+    end_page(path, &mut pager, &scanned)?;
     let lines = pager.ended;
-    if pager.page_lines == 0 && (pager.first > 1 || !scanned.reached_end) {
-        let (path, offset) = (shown::path(path), pager.first);
-        return Err(match scanned.stopped {
-            Some(stopped) => JobError::NotReached { path, offset, lines, stopped },
-            None => JobError::OffsetPastEnd { path, offset, lines },
-        });
-    }
     let mut bytes = pager.page.as_slice();
     if pager.first == 1 && scanned.byte_order_mark {
         bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
