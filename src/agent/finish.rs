@@ -7,7 +7,7 @@ use crate::audit::record::{Body, End};
 use crate::base::exit::Exit;
 use crate::base::text::Untrusted;
 use crate::model::ModelError;
-use crate::session::{FactError, SyntheticReason};
+use crate::session::{FactError, FinalStatistics, SessionError, SyntheticReason};
 use std::time::Duration;
 
 /// Time that post-tool hooks have left when the run is over: they are told, not waited for.
@@ -84,30 +84,35 @@ impl Agent {
         };
         let statistics = Some(self.tally.statistics(operation, ending.reason));
         match ending.reason {
-            FinishReason::Stop | FinishReason::Truncated
-                if self.parts.journal.is_at_its_end() =>
-            {
-                drop(self.parts.journal.operation_finished(statistics)?);
+            FinishReason::Stop | FinishReason::Truncated => {
+                // A tool that asks for the end, or a cut text, leaves no final answer to finish with.
+                match self.parts.journal.operation_finished(statistics.clone()) {
+                    Err(SessionError::Unfit { .. }) => self.fail_journal(ending, statistics),
+                    finished => Ok(drop(finished?)),
+                }
             }
             FinishReason::Interrupted => {
                 self.reject_open(SyntheticReason::Aborted)?;
-                self.parts.journal.abort_operation(statistics)?;
+                Ok(self.parts.journal.abort_operation(statistics)?)
             }
-            FinishReason::Stop
-            | FinishReason::Truncated
-            | FinishReason::MaxIterations
+            FinishReason::MaxIterations
             | FinishReason::Error
             | FinishReason::Empty
             | FinishReason::Budget
             | FinishReason::Loop
             | FinishReason::RecordFailure
-            | FinishReason::SandboxFailure => {
-                let why = ending.error.as_deref().unwrap_or("the run ended without an answer");
-                let fact = FactError::new(ending.reason.as_str(), why);
-                self.parts.journal.fail_operation(&fact, statistics)?;
-            }
+            | FinishReason::SandboxFailure => self.fail_journal(ending, statistics),
         }
-        Ok(())
+    }
+
+    fn fail_journal(
+        &mut self,
+        ending: &Ending,
+        statistics: Option<FinalStatistics>,
+    ) -> Result<(), Fault> {
+        let why = ending.error.as_deref().unwrap_or("the run ended without an answer");
+        let fact = FactError::new(ending.reason.as_str(), why);
+        Ok(self.parts.journal.fail_operation(&fact, statistics)?)
     }
 
     fn close_log(&mut self, result: &RunResult) -> Result<(), crate::audit::AuditError> {

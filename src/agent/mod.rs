@@ -59,6 +59,8 @@ pub struct Parts {
     pub background: BackgroundQueue,
     /// Who is told.
     pub listener: Listener,
+    /// For a resumed session: what had been in flight, one sentence each.
+    pub in_flight: Vec<String>,
 }
 
 impl std::fmt::Debug for Parts {

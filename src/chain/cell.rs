@@ -3,6 +3,7 @@
 
 use crate::base::limits::{KILL_GRACE, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX};
 use crate::base::paths::is_within;
+use crate::call::effects::Access;
 use crate::policy::{CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern};
 use crate::sandbox::{
     Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces, Network,
@@ -70,7 +71,8 @@ impl CellBase {
 /// A grant that allows nothing is none. Everything in a cell that may be written or run may be read:
 /// a program that cannot be read cannot be started.
 fn grant(planned: &PlannedGrant) -> Option<Grant> {
-    let access = match (planned.read, planned.write, planned.execute) {
+    let may = |access| planned.access.contains(&access);
+    let access = match (may(Access::Read), may(Access::Write), may(Access::Execute)) {
         (false, false, false) => return None,
         (true, false, false) => GrantAccess::ReadOnly,
         (_, false, true) => GrantAccess::ReadExecute,

@@ -58,7 +58,7 @@ type Outcome = Result<Exit, CommandError>;
 /// Reads the command line and carries it out.
 #[must_use]
 pub fn main() -> ExitCode {
-    crate::sandbox::harden_supervisor();
+    let hardened = crate::sandbox::harden_supervisor();
     let environment = Environment::of_process();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -9,7 +9,7 @@ use crate::base::text::{escape, prefix};
 use crate::run::setup::state_directory;
 use crate::session::{
     CurrentConfiguration, PruneRule, SessionDirectory, SessionState, SessionStatus, SessionSummary,
-    Store, html, markdown, plan_json, reduce, reduced_json, show_json,
+    Store, markdown, plan_json, reduce, reduced_json, show_json,
 };
 use serde_json::json as value;
 use std::fmt::Display;
@@ -27,7 +27,6 @@ pub(super) fn session(context: &Context, command: SessionCommand) -> Outcome {
         SessionCommand::Export { session, format } => export(context, session.as_deref(), format),
         SessionCommand::Reduce { file, json } => reduce_file(context, &file, json),
         SessionCommand::Plan { session, config, json } => plan(context, &session, &config, json),
-        SessionCommand::Fork { session } => fork(context, &session),
         SessionCommand::Prune { older_than, yes } => prune(context, older_than, yes),
     }
 }
@@ -112,7 +111,7 @@ fn redactor() -> Result<Redactor, CommandError> {
 fn show(context: &Context, wanted: Option<&str>, as_json: bool) -> Outcome {
     let state = state(context, wanted)?;
     let redactor = redactor()?;
-    let redact = |text: &str| redactor.text(text);
+    let redact = |text: &str| redactor.clean(text).unwrap_or_else(|| text.to_owned());
     let text = if as_json {
         show_json(&state, &redact).map_err(|error| CommandError::new(Exit::Fault, error))?
     } else {
@@ -125,11 +124,9 @@ fn show(context: &Context, wanted: Option<&str>, as_json: bool) -> Outcome {
 fn export(context: &Context, wanted: Option<&str>, format: ExportFormat) -> Outcome {
     let state = state(context, wanted)?;
     let redactor = redactor()?;
-    let redact = |text: &str| redactor.text(text);
-    let document = match format {
-        ExportFormat::Markdown => markdown(&state, &redact),
-        ExportFormat::Html => html(&state, &redact),
-    };
+    let redact = |text: &str| redactor.clean(text).unwrap_or_else(|| text.to_owned());
+    let ExportFormat::Markdown = format;
+    let document = markdown(&state, &redact);
     context.screen.out(document.trim_end());
     Ok(Exit::Done)
 }
@@ -165,16 +162,6 @@ fn plan(context: &Context, journal: &Path, config: &Path, as_json: bool) -> Outc
         }
         context.screen.out(&format!("{:?}", crate::session::plan(&state, &current)));
     }
-    Ok(Exit::Done)
-}
-
-/// A new session that begins with the same conversation. Only an idle one can be copied: what is in
-/// flight belongs to one session.
-fn fork(context: &Context, wanted: &str) -> Outcome {
-    let store = store(context)?;
-    let directory = store.find(wanted).map_err(session_error)?;
-    let forked = store.fork(&directory, Clock::System).map_err(session_error)?;
-    context.screen.out(forked.id().as_str());
     Ok(Exit::Done)
 }
 

@@ -142,6 +142,12 @@ impl PolicySet {
         other.units.iter().all(|theirs| self.units.iter().any(|ours| files(ours) == files(theirs)))
     }
 
+    /// The files that were given, without those that they extend.
+    #[must_use]
+    pub fn roots(&self) -> Vec<Arc<SourceFile>> {
+        self.units.iter().filter_map(|unit| unit.files.last().cloned()).collect()
+    }
+
     /// Every file of the set, each once.
     #[must_use]
     pub fn files(&self) -> Vec<Arc<SourceFile>> {

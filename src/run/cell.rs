@@ -120,6 +120,6 @@ fn has(enforced: &Enforced, layer: CellLayer) -> bool {
         CellLayer::Seccomp => enforced.seccomp,
         CellLayer::NetworkNamespace => namespace("net"),
         CellLayer::PidNamespace => namespace("pid"),
-        CellLayer::Cgroup => enforced.limits != sandbox::LimitsHeld::Rlimits,
+        CellLayer::Cgroup => enforced.limits != sandbox::LimitsHeld::Rlimit,
     }
 }

@@ -7,7 +7,7 @@ pub mod error;
 pub mod model;
 pub mod policies;
 mod resume;
-mod setup;
+pub mod setup;
 pub mod signals;
 pub mod workspace;
 

@@ -52,6 +52,19 @@ pub fn load_sources(sources: Vec<PolicySource>) -> Result<PolicySet, RunError> {
     policy::load(sources, &resolve).map_err(RunError::Policy)
 }
 
+/// Loads policies whose texts a log holds: what they extend is among them, whatever the disk has now.
+///
+/// # Errors
+/// [`RunError::Policy`].
+pub fn load_recorded(
+    given: Vec<PolicySource>,
+    extended: &[PolicySource],
+) -> Result<PolicySet, RunError> {
+    let known: Vec<PolicySource> = given.iter().chain(extended).cloned().collect();
+    let resolve = |name: &str| known.iter().find(|source| source.name == name).cloned();
+    policy::load(given, &resolve).map_err(RunError::Policy)
+}
+
 /// A built-in policy, or a file.
 ///
 /// # Errors

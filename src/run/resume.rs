@@ -8,13 +8,13 @@ use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
 use crate::audit::read::Lines;
-use crate::audit::record::{Body, PolicyRecord, Record};
+use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
 use crate::audit::log_path;
 use crate::base::clock::Clock;
 use crate::chain::abort::AbortSignal;
 use crate::policy::{Layer, PolicySet, PolicySource};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Opens the session, checks that nothing gets wider, and recovers what a crash cut off.
 pub(super) fn open_session(
@@ -95,22 +95,20 @@ fn recorded_policy(directory: &Path, session: &crate::base::ids::Id) -> Result<P
     }
     let PolicyRecord { digest, sources } =
         found.ok_or_else(|| unusable("holds no policy".to_owned()))?;
-    let sources: Vec<PolicySource> = sources
-        .into_iter()
-        .filter_map(|source| {
-            let layer = Layer::ALL.into_iter().find(|layer| layer.as_str() == source.layer)?;
-            Some(PolicySource {
-                name: source.name.raw().to_owned(),
-                layer,
-                text: source.text.raw().to_owned(),
-            })
-        })
-        .collect();
-    let set = policies::load_recorded(sources)?;
+    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
+    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
+    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
+    let set = policies::load_recorded(given, &extended)?;
     if set.digest() != digest {
         return Err(unusable(format!("holds a policy whose digest is not {digest}")));
     }
     Ok(set)
+}
+
+fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {
+    let layer = Layer::ALL.into_iter().find(|layer| layer.as_str() == recorded.layer)?;
+    let text = recorded.text.raw().to_owned();
+    Some(PolicySource { name: recorded.name.raw().to_owned(), layer, text })
 }
 
 fn refuse_wider(grounds: &Grounds, recorded: &PolicySet) -> Result<(), RunError> {
@@ -145,10 +143,4 @@ fn recover(parts: &mut Parts, task: Option<String>) -> Result<Start, RunError> {
             reason.explain()
         ))),
     }
-}
-
-/// The directory of the logs below a state directory.
-#[must_use]
-pub fn audit_directory(state: &Path) -> PathBuf {
-    state.join("audit")
 }

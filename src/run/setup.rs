@@ -176,6 +176,7 @@ pub(super) fn assemble(
         journal,
         log,
         background: BackgroundQueue::default(),
+        in_flight: Vec::new(),
         listener,
     })
 }
@@ -426,7 +427,9 @@ impl Facts<'_> {
 }
 
 fn policy_record(set: &PolicySet) -> PolicyRecord {
+    let roots = set.roots();
     let sources = set.files().into_iter().map(|file| PolicySourceRecord {
+        given: roots.iter().any(|root| root.name == file.name && root.digest == file.digest),
         name: Untrusted::new(file.name.as_str()),
         layer: file.layer.as_str().to_owned(),
         text: Untrusted::new(file.text.as_str()),

@@ -60,6 +60,9 @@ pub struct PolicySourceRecord {
     pub name: Untrusted,
     /// Where it stands among the layers.
     pub layer: String,
+    /// Whether it was given itself, and not only extended by another one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
     /// Its whole text.
     pub text: Untrusted,
 }
