@@ -6,9 +6,11 @@ use super::paths::{PathIndex, PathMatcher, standing_matchers};
 use super::rules::RuleMeta;
 use super::rules::globs::{Places, Shape, expand};
 use super::settings::{
-    AuditSettings, EnvironmentRules, GuardianSettings, Limits, PermissionSettings, Settings,
+    AuditSettings, EnvironmentRules, GuardianSettings, Limits, PASSED_BY_DEFAULT,
+    PermissionSettings, SET_BY_DEFAULT, Settings,
 };
 use super::unit::{Hook, Unit};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -143,18 +145,18 @@ impl BoundPolicy {
     /// `[env]`, with placeholders filled in.
     #[must_use]
     pub fn environment(&self) -> EnvironmentRules {
-        let value = |text: &String| self.expand_path(text).unwrap_or_else(|| text.clone());
+        let filled = |text: &str| {
+            let place = text.starts_with('{').then(|| self.expand_path(text)).flatten();
+            place.unwrap_or_else(|| text.to_owned())
+        };
+        let default_pass = || PASSED_BY_DEFAULT.map(str::to_owned).to_vec();
+        let defaults = SET_BY_DEFAULT.iter().map(|(name, text)| ((*name).to_owned(), filled(text)));
+        let mut set: BTreeMap<String, String> = defaults.collect();
+        let written = self.settings.env_set.iter();
+        set.extend(written.map(|(name, text)| (name.clone(), filled(text))));
         EnvironmentRules {
-            pass: self.settings.env_pass.clone().unwrap_or_default(),
-            set: self
-                .settings
-                .env_set
-                .iter()
-                .map(|(name, text)| {
-                    let text = if text.starts_with('{') { value(text) } else { text.clone() };
-                    (name.clone(), text)
-                })
-                .collect(),
+            pass: self.settings.env_pass.clone().unwrap_or_else(default_pass),
+            set,
             tmp: self.places.tmp.clone(),
         }
     }

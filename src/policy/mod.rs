@@ -9,11 +9,14 @@
 //! file and of what it extends together. Nothing here knows stages, sandboxes or tools.
 
 mod bound;
+pub mod cases;
 mod cell;
 mod examples;
 pub mod file;
+mod format;
 mod judge;
 mod judgement;
+mod lint;
 mod load;
 mod paths;
 pub mod rules;
@@ -30,8 +33,10 @@ pub use file::schema::{
 pub use file::source::{
     BUILT_IN_NAMES, Layer, PolicySource, SourceFile, built_in, built_in_source,
 };
+pub use format::format;
 pub use judge::Query;
 pub use judgement::{Code, Finding, Judgement, SubjectKind};
+pub use lint::lint;
 pub use load::{PolicySet, Resolve, load};
 pub use rules::globs::Places;
 pub use rules::hosts::HostMatcher;
@@ -39,6 +44,12 @@ pub use settings::{
     AuditSettings, EnvironmentRules, GuardianSettings, Limits, PermissionSettings, is_code_variable,
 };
 pub use unit::Hook;
+
+/// The JSON Schema of a policy file, from the same types that read it.
+#[must_use]
+pub fn json_schema() -> serde_json::Value {
+    schemars::schema_for!(file::schema::Document).to_value()
+}
 
 #[cfg(test)]
 mod tests;

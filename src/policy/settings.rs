@@ -162,6 +162,23 @@ pub struct AuditSettings {
     pub checkpoint_every: Option<u64>,
 }
 
+/// Variables that are passed on where no policy says which.
+pub(super) const PASSED_BY_DEFAULT: [&str; 9] =
+    ["COLORTERM", "HOME", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "PATH", "TZ", "USER"];
+
+/// Variables that every cell has unless a policy sets them otherwise: no terminal, nobody to ask.
+pub(super) const SET_BY_DEFAULT: [(&str, &str); 9] = [
+    ("CI", "1"),
+    ("DEBIAN_FRONTEND", "noninteractive"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("MANPAGER", "cat"),
+    ("NO_COLOR", "1"),
+    ("PAGER", "cat"),
+    ("TERM", "dumb"),
+    ("TMPDIR", "{tmp}"),
+];
+
 /// The environment of tool processes, with placeholders filled in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct EnvironmentRules {
