@@ -154,7 +154,11 @@ pub(crate) fn note(
         path: path.to_owned(),
         source: source.into(),
     })?;
-    file.append_from_reserve(&line)
+    // The entry that opens a run reserves the disk for the one that ends it.
+    match event {
+        HeadEvent::Opened => file.append(&line),
+        HeadEvent::Checkpoint | HeadEvent::Ended => file.append_from_reserve(&line),
+    }
 }
 
 fn open_waiting(path: &Path) -> Result<(LineFile, Vec<u8>), JsonlError> {

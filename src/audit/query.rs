@@ -5,7 +5,8 @@
 
 use crate::audit::read::Lines;
 use crate::audit::record::{
-    Body, Decision, Hook, Network, NetworkVerdict, Record, Ruling, Stage, StageRecord, StageVerdict,
+    Body, Decision, Hook, Network, NetworkVerdict, Reason, Record, Ruling, Stage, StageRecord,
+    StageVerdict,
 };
 use crate::base::ids::Id;
 use crate::base::json::visible_line;
@@ -155,8 +156,8 @@ impl Filter {
         (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == body.kind()))
             && holds(self.ruling.as_ref(), |ruling| ruling_of(body) == Some(*ruling))
             && holds(self.stage.as_ref(), |stage| objects(body, *stage))
-            && holds(self.code.as_deref(), |code| any(&codes(body), code))
-            && holds(self.rule.as_deref(), |rule| any(&rules(body), rule))
+            && holds(self.code.as_deref(), |code| codes(body).contains(&code))
+            && holds(self.rule.as_deref(), |rule| rules(body).contains(&rule))
             && holds(self.tool.as_deref(), |tool| tool_of(body) == Some(tool))
             && holds(self.program.as_deref(), |program| runs(body, program))
             && holds(self.path.as_ref(), |glob| touches(body, glob))
@@ -192,10 +193,6 @@ fn holds<T: ?Sized>(condition: Option<&T>, test: impl FnOnce(&T) -> bool) -> boo
     condition.is_none_or(test)
 }
 
-fn any(found: &[&Untrusted], wanted: &str) -> bool {
-    found.iter().any(|text| text.raw() == wanted)
-}
-
 fn decision_of(body: &Body) -> Option<&Decision> {
     if let Body::Decision(decision) = body { Some(decision) } else { None }
 }
@@ -227,34 +224,36 @@ fn objects(body: &Body, wanted: Stage) -> bool {
     decision_of(body).is_some_and(|decision| decision.stages.in_order().into_iter().any(objection))
 }
 
-fn codes(body: &Body) -> Vec<&Untrusted> {
-    if let Some(decision) = decision_of(body) {
-        return reasons(decision).map(|reason| &reason.code).collect();
+/// Codes of reasons; a rejected request has the word that says why.
+fn codes(body: &Body) -> Vec<&str> {
+    if let Body::Rejected(rejected) = body {
+        return vec![rejected.because.as_str()];
     }
-    let mut found = Vec::new();
-    found.extend(network_of(body).map(|network| &network.code));
-    found.extend(hook_of(body).map(|hook| &hook.code));
+    let mut found: Vec<_> =
+        decision_of(body).into_iter().flat_map(reasons).map(|reason| reason.code.raw()).collect();
+    found.extend(network_of(body).map(|network| network.code.raw()));
+    found.extend(hook_of(body).map(|hook| hook.code.raw()));
     if let Body::Guardian(guardian) = body {
-        found.push(&guardian.code);
+        found.push(guardian.code.raw());
     }
     if let Body::Repair(repair) = body {
-        found.push(&repair.code);
+        found.push(repair.code.raw());
     }
     found
 }
 
-fn rules(body: &Body) -> Vec<&Untrusted> {
+fn rules(body: &Body) -> Vec<&str> {
     let mut found: Vec<_> = decision_of(body)
         .into_iter()
         .flat_map(reasons)
-        .filter_map(|reason| reason.rule.as_ref())
+        .filter_map(|reason| reason.rule.as_ref().map(Untrusted::raw))
         .collect();
-    found.extend(network_of(body).and_then(|network| network.rule.as_ref()));
-    found.extend(hook_of(body).map(|hook| &hook.hook));
+    found.extend(network_of(body).and_then(|network| network.rule.as_ref()).map(Untrusted::raw));
+    found.extend(hook_of(body).map(|hook| hook.hook.raw()));
     found
 }
 
-fn reasons(decision: &Decision) -> impl Iterator<Item = &crate::audit::record::Reason> {
+fn reasons(decision: &Decision) -> impl Iterator<Item = &Reason> {
     decision.stages.in_order().into_iter().flat_map(|(_, stage)| &stage.reasons)
 }
 

@@ -19,17 +19,26 @@ pub const TEXT_BYTES_MAX: usize = 64 * 1024;
 /// left unseen. Longer than any key in use.
 const MARGIN_BYTES: usize = 8 * 1024;
 
-/// Name and pattern. What the group `keep` matches stays; the rest becomes `[redacted:NAME]`.
-const BUILT_IN: [(&str, &str); 12] = [
+/// Words for things whose value is a secret.
+macro_rules! secret_words {
+    () => {
+        "(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|\
+         private[_-]?key|credentials?)"
+    };
+}
+
+/// Name and pattern. What the groups `keep` and `keep2` match stays; the rest becomes
+/// `[redacted:NAME]`.
+const BUILT_IN: [(&str, &str); 13] = [
     (
         "private-key",
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
     ),
     ("aws-key-id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
     ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-    ("gitlab-token", r"\bgl[a-z]{2,5}-[A-Za-z0-9_-]{20,}"),
+    ("gitlab-token", r"\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|soat|agent)-[A-Za-z0-9_-]{20,}"),
     ("slack-token", r"\bxox[a-z]-[A-Za-z0-9-]{10,}"),
-    ("api-key", r"\b(?:sk|rk|pk)[-_][A-Za-z0-9][A-Za-z0-9_-]{18,}"),
+    ("api-key", r"\b(?:sk-[A-Za-z0-9_-]{20,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,})"),
     ("google-key", r"\bAIza[0-9A-Za-z_-]{35}"),
     ("registry-token", r"\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{30,})"),
     ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"),
@@ -40,19 +49,39 @@ const BUILT_IN: [(&str, &str); 12] = [
     ("url-password", r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<keep2>@)"),
     (
         "assignment",
-        r#"(?i)(?P<keep>(?:password|passwd|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|credentials?)\\?["']?(?:\s*[:=]\s*|\s+\\?["']))(?:\\?"(?:[^"\\]|\\[^"])*\\?"|\\?'[^']*'|[^\s"',;&|)}\]]+)"#,
+        concat!(
+            r"(?i)(?P<keep>",
+            secret_words!(),
+            r#"\\?["']?\s*[:=]\s*)"#,
+            r#"(?:\\?"(?:[^"\\]|\\[^"])*\\?"|\\?'[^']*'|[^\s"',;&|)}\]]+)"#
+        ),
+    ),
+    (
+        "option",
+        concat!(
+            r"(?i)(?P<keep>(?:^|\s)--?(?:[a-z0-9]+[_-])*",
+            secret_words!(),
+            r#"\s+)(?:"[^"]*"|'[^']*'|[^\s"'-][^\s"';&|)]*)"#
+        ),
     ),
 ];
 
 /// Names after which a value is a secret, whatever it looks like: keys of objects, long options.
-const SECRET_NAME: &str = r"(?i)^(?:--?)?(?:[a-z0-9]+[_-])*(?:password|passwd|passphrase|secret|token|api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|authorization|credentials?)$";
+const SECRET_NAME: &str =
+    concat!(r"(?i)^(?:--?)?(?:[a-z0-9]+[_-])*(?:authorization|", secret_words!(), r")$");
 
 /// The compiled patterns.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Redactor {
     set: RegexSet,
     patterns: Vec<(&'static str, Regex)>,
     secret_name: Regex,
+}
+
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "Redactor({} patterns)", self.patterns.len())
+    }
 }
 
 impl Redactor {
@@ -244,6 +273,11 @@ mod tests {
             ("mysql --password=hunter2 db".into(), "--password=[redacted:assignment] db", ""),
             ("DB_PASSWORD='two words' run".into(), "DB_PASSWORD=[redacted:assignment] run", ""),
             ("{\\\"api_key\\\": \\\"abc\\\"}".into(), "api_key\\\": [redacted", "}"),
+            (
+                "x --api-key 'a b' --db-password hunter2 y".into(),
+                "--api-key [redacted:option] -",
+                "y",
+            ),
             ("postgres://me:pw@db/x".into(), "postgres://me:[redacted:url-password]@db/x", ""),
             (token("sk-proj-", 40), "[redacted:api-key]", ""),
             (token("xoxb-", 20), "[redacted:slack-token]", ""),
@@ -276,6 +310,10 @@ mod tests {
             "018f0000-0000-7000-8000-000000000001",
             "https://example.org/a?b=c@d",
             "max_tokens",
+            "grep -r secret 'src dir'",
+            "PWD=/w OLDPWD=/ ls",
+            "alter table t add constraint pk_customer_order_items_index",
+            "glob-pattern-matching-library-of-rust",
         ] {
             assert_eq!(redactor().clean(text), None, "{text}");
         }

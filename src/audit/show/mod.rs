@@ -15,7 +15,6 @@ use crate::audit::record::{
     Stages,
 };
 use crate::base::text::{Untrusted, escape, prefix};
-use std::fmt::Write as _;
 use std::io::BufRead;
 
 /// Bytes of one value that are shown; the log holds the rest.
@@ -207,7 +206,7 @@ fn stage_line(number: usize, stage: Stage, record: &StageRecord) -> String {
     match record.verdict {
         StageVerdict::Pass | StageVerdict::Require | StageVerdict::Deny => {
             let micros = record.duration_us;
-            let _infallible = write!(line, "  ({}.{:03} ms)", micros / 1_000, micros % 1_000);
+            line.push_str(&format!("  ({}.{:03} ms)", micros / 1_000, micros % 1_000));
         }
         StageVerdict::Skipped | StageVerdict::NotReached => {}
     }
