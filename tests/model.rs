@@ -626,6 +626,13 @@ fn an_error_with_content_is_an_answer_that_says_so() {
     let turn = Turn::text("partial").finish("error");
     let answer = Rig::new(vec![Reply::chat_stream(&turn)]).hello().unwrap();
     assert_eq!((answer.finish, answer.content.as_str()), (Finish::Error, "partial"));
+    let turn = turn.call("c", "write", "{}");
+    let answer = Rig::new(vec![Reply::chat_stream(&turn)]).hello().unwrap();
+    assert!(!answer.may_run_calls());
+    let calls_alone = Turn::default().call("c", "write", "{}").finish("error");
+    let mut rig = Rig::new(vec![Reply::chat_stream(&calls_alone), good()]);
+    assert_eq!(rig.hello().unwrap().content, "hello");
+    assert_eq!(rig.failures, ["model-finished-with-error"]);
 }
 
 #[test]

@@ -268,6 +268,12 @@ impl Answer {
         texts.join("")
     }
 
+    /// Whether the calls may run: those of a cut or broken answer may lack what matters.
+    #[must_use]
+    pub fn may_run_calls(&self) -> bool {
+        self.finish == Finish::ToolUse
+    }
+
     /// The message that goes into the conversation.
     #[must_use]
     pub fn to_message(&self) -> Message {
