@@ -12,7 +12,8 @@ use super::rules::assignments::is_harmless;
 use super::rules::commands::CommandFit;
 use super::unit::Unit;
 use crate::call::effects::{
-    Access, Assignment, CommandUse, Effects, HostUse, PathUse, Unresolved, UnresolvedReason,
+    Access, Assignment, CommandUse, Effects, HostUse, PathOrigin, PathUse, Span, Unresolved,
+    UnresolvedReason,
 };
 use crate::call::request::ToolName;
 use std::path::{Path, PathBuf};
@@ -215,6 +216,27 @@ impl Bench<'_> {
         self.settle((SubjectKind::Unresolved, &shown), opinions, Some(silent), |_| {
             Some("Write the command with words that are known before it runs".to_owned())
         });
+        if let Some(directory) = known_directory(part) {
+            self.half_known_path(&directory);
+        }
+    }
+
+    /// A path of which only the beginning is known is refused if everything below that is, whether
+    /// it is read or written.
+    fn half_known_path(&mut self, directory: &Path) {
+        let mut alone = Bench { policy: self.policy, findings: Vec::new() };
+        let mut both = [Access::Read, Access::Write].map(|access| {
+            let origin = PathOrigin::Redirection;
+            let (path, span) = (directory.to_path_buf(), Span::default());
+            alone.findings.clear();
+            alone.path(&PathUse { path, access, origin, is_pattern: true, span }, directory);
+            std::mem::take(&mut alone.findings)
+        });
+        let strictest =
+            |findings: &Vec<Finding>| findings.iter().map(|finding| finding.decision).max();
+        both.sort_by_key(strictest);
+        let [milder, _] = both;
+        self.findings.extend(milder.into_iter().filter(|found| found.decision > Decision::Allow));
     }
 
     fn finish(mut self, headless: bool) -> Judgement {
@@ -305,6 +327,20 @@ fn unresolved_opinion(unit: &Unit, reason: UnresolvedReason) -> Option<Opinion> 
 
 fn unset_unresolved() -> Arc<RuleMeta> {
     RuleMeta::built_in("command.unresolved", Decision::Ask, "its effect cannot be told")
+}
+
+/// The directory in which a path lies of which only the beginning is known.
+fn known_directory(part: &Unresolved) -> Option<PathBuf> {
+    let is_path =
+        matches!(part.reason, UnresolvedReason::RedirectionTarget | UnresolvedReason::PathWord);
+    let text = part.text.strip_prefix(['"', '\'']).unwrap_or(&part.text);
+    if !is_path || !text.starts_with('/') {
+        return None;
+    }
+    let known = text.split(['$', '`', '*', '?', '[', '{', '"', '\'', '\\', '~']).next()?;
+    let (directory, _) = known.rsplit_once('/')?;
+    let directory = Path::new(if directory.is_empty() { "/" } else { directory });
+    Some(crate::base::paths::normalise(Path::new("/"), directory))
 }
 
 /// Whether what cannot be told might be a program that a rule names.
