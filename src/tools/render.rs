@@ -181,6 +181,8 @@ pub enum End {
     TimedOut,
     /// It used more memory than it may.
     OutOfMemory,
+    /// It wrote more than it may.
+    OutputCapped,
     /// The run was cancelled.
     Cancelled,
 }
@@ -250,6 +252,9 @@ fn end_note(text: &mut Text, command: &Command<'_>) {
                 .unwrap_or_default();
             text.note(format_args!("ended: it ran out of its memory limit{limit}"));
         }
+        End::OutputCapped => text.note(format_args!(
+            "ended: it wrote more output than it may; send output to a file, or print less"
+        )),
         End::Cancelled => text.note(format_args!("cancelled after {seconds:.1} s")),
     }
 }

@@ -46,17 +46,20 @@ pub enum Layer {
     AbstractSocketScope,
     /// Landlock scope for signals.
     SignalScope,
+    /// A process outside the filter answers calls that change modes, owners and times by path.
+    MetadataAttendant,
 }
 
 impl Layer {
     /// Every layer, in the order of the declaration.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::MountView,
         Self::PidNamespace,
         Self::IpcNamespace,
         Self::NetworkNamespace,
         Self::AbstractSocketScope,
         Self::SignalScope,
+        Self::MetadataAttendant,
     ];
 }
 
@@ -114,6 +117,8 @@ pub enum Treatment {
     Allowed,
     /// Its arguments decide.
     ByArguments,
+    /// The attendant answers it.
+    Attended,
     /// It fails with EPERM.
     Refused,
     /// It fails with EOPNOTSUPP.

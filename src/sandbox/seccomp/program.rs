@@ -42,6 +42,9 @@ pub(super) const FAIL: u32 = 0x0005_0000;
 /// `SECCOMP_RET_ALLOW`.
 pub(super) const ALLOW: u32 = 0x7fff_0000;
 
+/// `SECCOMP_RET_USER_NOTIF`.
+pub(super) const ATTEND: u32 = 0x7fc0_0000;
+
 /// The program is longer than the kernel takes, or a jump in it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the system-call filter is too large")]
@@ -260,5 +263,6 @@ fn give(answer: Answer) -> Instruction {
     match answer {
         Answer::Allow => instruction(RETURN, ALLOW),
         Answer::Fail(error) => instruction(RETURN, FAIL | u32::from(error)),
+        Answer::Attend => instruction(RETURN, ATTEND),
     }
 }

@@ -39,11 +39,13 @@ pub(super) enum Rule {
     NoNewNamespace(u32),
     /// A mode in this argument: no set-user-id file is created.
     Mode(u8),
-    /// As `Mode`, by path: metadata outside the grants, so it needs the mount view as well.
+    /// As `Mode`, by path: metadata outside the grants, so without a mount view it is attended.
     ModeByPath(u8),
+    /// Owner or times by path: without a mount view it is attended.
+    MetadataByPath,
     /// `open`, with its flags in this argument and the mode in the next.
     Open(u8),
-    /// `utimensat`: without a mount view only on a descriptor.
+    /// `utimensat`: on a descriptor always, by path as `MetadataByPath`.
     Times,
     /// `ioctl`.
     DeviceControl,
@@ -62,6 +64,8 @@ pub(super) enum Answer {
     Allow,
     /// The call fails with this error number.
     Fail(u16),
+    /// The attendant answers.
+    Attend,
 }
 
 /// One test of half an argument.
@@ -100,6 +104,7 @@ impl Verdict {
             Self::Fixed(ABSENT) => Treatment::Absent,
             Self::Fixed(NOT_SUPPORTED) => Treatment::NotSupported,
             Self::Fixed(Answer::Fail(_)) => Treatment::Refused,
+            Self::Fixed(Answer::Attend) => Treatment::Attended,
             Self::Checked(_) => Treatment::ByArguments,
         }
     }
@@ -169,16 +174,20 @@ pub(super) fn verdict(rule: Rule, spec: &FilterSpec) -> Verdict {
         Rule::DescriptorControl if !spec.signals_are_own() => refuse_any(1, &OWNER_COMMANDS),
         Rule::DescriptorControl => ALLOW,
         Rule::NoNewNamespace(flags) => refuse_if(vec![vec![any_bit(0, flags)]]),
-        Rule::ModeByPath(_) if !view => Verdict::Fixed(REFUSED),
-        Rule::Mode(argument) | Rule::ModeByPath(argument) => {
-            refuse_if(vec![vec![any_bit(argument, SET_USER_ID)]])
-        }
+        Rule::Mode(argument) => refuse_if(vec![vec![any_bit(argument, SET_USER_ID)]]),
+        Rule::ModeByPath(argument) => Verdict::Checked(Check {
+            clauses: vec![vec![any_bit(argument, SET_USER_ID)]],
+            matched: REFUSED,
+            otherwise: by_path(spec),
+        }),
+        Rule::MetadataByPath => Verdict::Fixed(by_path(spec)),
         Rule::Open(argument) => open(argument),
-        Rule::Times if !view => only_if(vec![vec![
-            Test::Low { argument: 1, mask: WHOLE, value: 0 },
-            Test::High { argument: 1, value: 0 },
-        ]]),
-        Rule::Times => ALLOW,
+        Rule::Times if view => ALLOW,
+        Rule::Times => Verdict::Checked(Check {
+            clauses: vec![vec![equals(1, 0), Test::High { argument: 1, value: 0 }]],
+            matched: Answer::Allow,
+            otherwise: by_path(spec),
+        }),
         Rule::DeviceControl => device_control(spec),
         Rule::Personality => {
             only_if(PERSONALITIES.map(|persona| vec![equals(0, persona)]).to_vec())
@@ -190,6 +199,17 @@ pub(super) fn verdict(rule: Rule, spec: &FilterSpec) -> Verdict {
 
 fn fixed(allowed: bool, otherwise: Answer) -> Verdict {
     Verdict::Fixed(if allowed { Answer::Allow } else { otherwise })
+}
+
+/// A change of metadata by path: the mount view judges it, else the attendant, else nobody can.
+fn by_path(spec: &FilterSpec) -> Answer {
+    if spec.has(Layer::MountView) {
+        Answer::Allow
+    } else if spec.has(Layer::MetadataAttendant) {
+        Answer::Attend
+    } else {
+        REFUSED
+    }
 }
 
 fn only_if(clauses: Vec<Vec<Test>>) -> Verdict {

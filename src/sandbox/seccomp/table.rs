@@ -177,10 +177,11 @@ const METADATA: &[Row] = &[
     ),
     row!(Rule::ModeByPath(2), "Landlock does not govern modes", [SYS_fchmodat]),
     numbered!(Rule::ModeByPath(2), "Landlock does not govern modes", "fchmodat2", 452),
+    row!(Rule::MetadataByPath, "Landlock does not govern owners", [SYS_fchownat]),
     row!(
         Rule::Needs(Layer::MountView),
-        "Landlock does not govern owners and extended attributes",
-        [SYS_fchownat, SYS_setxattr, SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr,]
+        "Landlock does not govern extended attributes",
+        [SYS_setxattr, SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr]
     ),
     row!(
         Rule::ReadAttributes,
@@ -577,12 +578,8 @@ const NATIVE: &[Row] = &[
     row!(Rule::Mode(1), "as openat, and always with a mode", [SYS_creat]),
     row!(Rule::Mode(1), "as mknodat", [SYS_mknod]),
     row!(Rule::ModeByPath(1), "as fchmodat", [SYS_chmod]),
-    row!(Rule::Needs(Layer::MountView), "as fchownat", [SYS_chown, SYS_lchown]),
-    row!(
-        Rule::Needs(Layer::MountView),
-        "as utimensat by path",
-        [SYS_utime, SYS_utimes, SYS_futimesat]
-    ),
+    row!(Rule::MetadataByPath, "as fchownat", [SYS_chown, SYS_lchown]),
+    row!(Rule::MetadataByPath, "as utimensat by path", [SYS_utime, SYS_utimes, SYS_futimesat]),
     row!(Rule::Needs(Layer::MountView), "as inotify_init1", [SYS_inotify_init]),
     row!(
         Rule::Allow,

@@ -2,7 +2,8 @@
 //! system calls, refusing everything that the kernel's own check of such programs refuses.
 
 use super::program::{
-    ALLOW, AND, ARCHITECTURE, FAIL, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, JUMP, KILL, LOAD, RETURN,
+    ALLOW, AND, ARCHITECTURE, ATTEND, FAIL, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, JUMP, KILL, LOAD,
+    RETURN,
 };
 use super::*;
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ enum Ruling {
     Allowed,
     Failed(u32),
     Killed,
+    Attended,
 }
 
 /// A ruling, and whether it was reached without a look at the arguments.
@@ -62,6 +64,7 @@ fn ruling(value: u32) -> Ruling {
     match value {
         ALLOW => Ruling::Allowed,
         KILL => Ruling::Killed,
+        ATTEND => Ruling::Attended,
         value if value & 0xffff_0000 == FAIL => Ruling::Failed(value & 0xffff),
         value => panic!("return value {value:#x}"),
     }
@@ -134,6 +137,7 @@ fn every_row_of_every_spec_is_answered_as_listed() {
             let expected = match treatment {
                 Treatment::Allowed => ALLOWED,
                 Treatment::Refused => DENIED,
+                Treatment::Attended => Ruling::Attended,
                 Treatment::Absent => MISSING,
                 Treatment::NotSupported => Ruling::Failed(EOPNOTSUPP),
                 Treatment::ByArguments => {
@@ -515,6 +519,19 @@ fn metadata_by_path_needs_the_mount_view() {
         assert_eq!(ask(&bare(), "utimensat", &[3, path, 0, 0]), expected, "path at {path:#x}");
         assert_eq!(ask(&full(), "utimensat", &[3, path, 0, 0]), ALLOWED);
     }
+}
+
+#[test]
+fn an_attendant_answers_for_metadata_by_path() {
+    let attended = spec(ProgramKind::Foreign, false, &[Layer::MetadataAttendant]);
+    for name in ["fchmodat", "fchmodat2", "fchownat"] {
+        assert_eq!(ask(&attended, name, &[3, 1, 0o644, 0]), Ruling::Attended, "{name}");
+    }
+    assert_eq!(ask(&attended, "fchmodat", &[3, 1, 0o4755]), DENIED, "set-user-id");
+    assert_eq!(ask(&attended, "utimensat", &[3, 1, 0, 0]), Ruling::Attended);
+    assert_eq!(ask(&attended, "utimensat", &[3, 0, 0, 0]), ALLOWED, "on a descriptor");
+    assert_eq!(ask(&attended, "setxattr", &[1, 1, 1]), DENIED);
+    assert_eq!(ask(&full(), "fchmodat", &[3, 1, 0o644]), ALLOWED, "the mount view judges");
 }
 
 #[test]

@@ -103,6 +103,8 @@ pub enum ProtectedPattern {
         root: PathBuf,
         /// The glob.
         pattern: String,
+        /// Globs of the same form; what one of them matches is left.
+        except: Vec<String>,
     },
 }
 

@@ -33,7 +33,7 @@ struct Entry {
 #[derive(Debug)]
 enum Matcher {
     Exact { path: PathBuf, identity: Option<FileIdentity> },
-    Glob { root: PathBuf, literal: PathBuf, matcher: GlobMatcher },
+    Glob { root: PathBuf, literal: PathBuf, matcher: GlobMatcher, except: Vec<GlobMatcher> },
 }
 
 impl Protections {
@@ -103,16 +103,13 @@ impl Entry {
             ProtectedPattern::Exact(path) => {
                 Matcher::Exact { path: path.clone(), identity: identity_below(path) }
             }
-            ProtectedPattern::Glob { root, pattern } => {
-                let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-                let glob = glob.map_err(|error| JobError::BadPattern {
-                    pattern: crate::base::text::escape(pattern),
-                    problem: format!("protection rule `{}`: {error}", protected.rule),
-                })?;
+            ProtectedPattern::Glob { root, pattern, except } => {
+                let compile = |pattern: &String| compile(pattern, &protected.rule);
                 Matcher::Glob {
                     root: root.clone(),
                     literal: root.join(literal_part(pattern)),
-                    matcher: glob.compile_matcher(),
+                    matcher: compile(pattern)?,
+                    except: except.iter().map(compile).collect::<Result<_, _>>()?,
                 }
             }
         };
@@ -120,17 +117,27 @@ impl Entry {
     }
 }
 
+fn compile(pattern: &str, rule: &str) -> Result<GlobMatcher, JobError> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| JobError::BadPattern {
+        pattern: crate::base::text::escape(pattern),
+        problem: format!("protection rule `{rule}`: {error}"),
+    })
+}
+
 impl Matcher {
     /// Whether the pattern matches `real` or a directory above it.
     fn covers(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => real.starts_with(path),
-            Self::Glob { root, matcher, literal: _ } => {
+            Self::Glob { root, matcher, except, literal: _ } => {
                 real.strip_prefix(root).is_ok_and(|relative| {
                     relative
                         .ancestors()
                         .filter(|part| !part.as_os_str().is_empty())
-                        .any(|part| matcher.is_match(part))
+                        .any(|part| {
+                            matcher.is_match(part) && !except.iter().any(|left| left.is_match(part))
+                        })
                 })
             }
         }
@@ -147,7 +154,7 @@ impl Matcher {
     fn lies_below(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => path.starts_with(real),
-            Self::Glob { root, literal, matcher: _ } => {
+            Self::Glob { root, literal, matcher: _, except: _ } => {
                 real.starts_with(root) && real != root && literal.starts_with(real)
             }
         }
@@ -188,7 +195,20 @@ mod tests {
     }
 
     fn glob(pattern: &str) -> ProtectedPattern {
-        ProtectedPattern::Glob { root: PathBuf::from("/w"), pattern: pattern.to_owned() }
+        let except = Vec::new();
+        ProtectedPattern::Glob { root: PathBuf::from("/w"), pattern: pattern.to_owned(), except }
+    }
+
+    #[test]
+    fn an_exception_leaves_what_it_names() {
+        let pattern = ProtectedPattern::Glob {
+            root: PathBuf::from("/w"),
+            pattern: "**/.env*".to_owned(),
+            except: vec!["**/.env.example".to_owned()],
+        };
+        let protections = protections(pattern, ProtectedKind::Hide);
+        assert!(protections.hides(Path::new("/w/a/.env.local")));
+        assert!(!protections.hides(Path::new("/w/a/.env.example")));
     }
 
     #[test]
