@@ -1,0 +1,137 @@
+//! The system calls that no safe wrapper offers. The only file of the crate with `unsafe`.
+//!
+//! Every function here does one call and decides nothing; `child` and `launch` are its callers.
+
+#![expect(
+    unsafe_code,
+    reason = "raw system calls without a safe wrapper in rustix or nix live here"
+)]
+
+use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::io;
+
+/// Attributes for [`mount_setattr`]: the flags to set and the propagation to choose.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+fn check(result: libc::c_long) -> io::Result<libc::c_long> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Starts a copy of this process in the namespaces that `flags` names. `None` in the copy, its id
+/// in the caller. Refused when this process has several threads, since only one would be copied.
+pub(super) fn copy_process(flags: libc::c_int) -> io::Result<Option<rustix::process::Pid>> {
+    let flags = libc::c_long::from(flags | libc::SIGCHLD);
+    // SAFETY: without CLONE_VM this is fork: the copy gets its own memory, so nothing it does can
+    // touch this process. Locks held by other threads are no concern, since `child_entry` runs
+    // before any thread exists. The null pointers mean "same stack, no ids stored".
+    let result = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
+    let pid = i32::try_from(check(result)?).map_err(io::Error::other)?;
+    Ok(rustix::process::Pid::from_raw(pid))
+}
+
+/// Sets mount attributes on the mount behind `tree`, and on all below it when `recursive`.
+pub(super) fn mount_setattr(tree: BorrowedFd<'_>, set: u64, recursive: bool) -> io::Result<()> {
+    let attributes = MountAttributes { set, clear: 0, propagation: 0, user_namespace: 0 };
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path is a static C string, `attributes` outlives the call and the size given is
+    // its own; the kernel reads both and keeps neither.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    check(result).map(drop)
+}
+
+/// Closes every descriptor from `first` on.
+pub(super) fn close_from(first: u32) -> io::Result<()> {
+    // SAFETY: called by `child_entry` before any descriptor above the inherited ones is owned by a
+    // Rust value, so no owner is left with a closed number.
+    let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
+    check(result).map(drop)
+}
+
+/// Closes one descriptor that this process only inherited.
+pub(super) fn close_number(number: i32) {
+    // SAFETY: callers name the standard streams, which no Rust value owns, or a descriptor whose
+    // owner belongs to the process this one was copied from and is never used or dropped here,
+    // since a copy leaves by `end_process`.
+    unsafe { libc::close(number) };
+}
+
+/// Marks every descriptor from `first` on as closed at exec.
+pub(super) fn close_from_at_exec(first: u32) -> io::Result<()> {
+    // SAFETY: sets a flag only; no descriptor is closed and no memory is passed.
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+    check(result).map(drop)
+}
+
+/// Takes ownership of a descriptor that the launcher placed at a fixed number.
+pub(super) fn take_inherited(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: F_GETFD reads a flag and touches no memory.
+    check(unsafe { libc::fcntl(number, libc::F_GETFD) }.into())?;
+    // SAFETY: the number is open (checked above) and each inherited number is taken once, at the
+    // start of `child_entry`, before anything else can own it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+/// Version of Landlock's interface, or the error that says that there is none.
+pub(super) fn landlock_abi() -> io::Result<i32> {
+    const VERSION: u32 = 1;
+    // SAFETY: with the version flag the kernel takes a null pointer of size zero and reads nothing.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            VERSION,
+        )
+    };
+    i32::try_from(check(result)?).map_err(io::Error::other)
+}
+
+/// Switches on the loopback device of this network namespace.
+pub(super) fn loopback_up() -> io::Result<()> {
+    let socket = loopback_socket()?;
+    // SAFETY: `ifreq` is plain data for which all zero bytes are valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (slot, byte) in request.ifr_name.iter_mut().zip(c"lo".to_bytes_with_nul()) {
+        *slot = libc::c_char::from_ne_bytes([*byte]);
+    }
+    let flags = libc::IFF_UP | libc::IFF_RUNNING;
+    request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).map_err(io::Error::other)?;
+    // SAFETY: SIOCSIFFLAGS reads one `ifreq`, which `request` is and which outlives the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    check(result.into()).map(drop)
+}
+
+/// Lets a write to a broken pipe end this process again, as programs expect.
+pub(super) fn default_broken_pipe_signal() -> io::Result<()> {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    // SAFETY: the default disposition runs no handler of ours.
+    unsafe { signal(Signal::SIGPIPE, SigHandler::SigDfl) }?;
+    Ok(())
+}
+
+/// Ends this process at once, without destructors or exit handlers of the copied parent.
+pub(super) fn end_process(code: i32) -> ! {
+    // SAFETY: `_exit` takes a number, touches no memory and does not return.
+    unsafe { libc::_exit(code) }
+}
+
+fn loopback_socket() -> io::Result<OwnedFd> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
+    Ok(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
+}
