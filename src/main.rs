@@ -1,10 +1,9 @@
-//! Entry point.
+//! Entry point. A process that was started as the inside of a cell becomes that first, before any
+//! thread or runtime exists; everything else is the command line.
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A cell's child never gets further than this line: no thread and no runtime exists yet.
-    if let Some(code) = stoplog::sandbox::child_entry(|_job, _output| 2) {
-        return code;
-    }
-    ExitCode::SUCCESS
+    stoplog::sandbox::child_entry(stoplog::tools::worker::serve)
+        .unwrap_or_else(stoplog::cli::main)
 }

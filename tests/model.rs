@@ -197,7 +197,7 @@ fn tool_results_go_back_beside_their_calls() {
 }
 
 #[test]
-fn one_connection_serves_several_calls() {
+fn each_call_to_this_machine_has_its_own_connection() {
     let mut rig = Rig::new(vec![good(), good(), good()]);
     let policy = rig.policy();
     block_on(async {
@@ -209,7 +209,7 @@ fn one_connection_serves_several_calls() {
     rig.events.clear();
     let connections: Vec<_> =
         rig.server.requests().iter().map(|request| request.connection).collect();
-    assert_eq!(connections, [0, 0, 0]);
+    assert_eq!(connections, [0, 1, 2]);
 }
 
 #[test]
@@ -626,6 +626,13 @@ fn an_error_with_content_is_an_answer_that_says_so() {
     let turn = Turn::text("partial").finish("error");
     let answer = Rig::new(vec![Reply::chat_stream(&turn)]).hello().unwrap();
     assert_eq!((answer.finish, answer.content.as_str()), (Finish::Error, "partial"));
+    let turn = turn.call("c", "write", "{}");
+    let answer = Rig::new(vec![Reply::chat_stream(&turn)]).hello().unwrap();
+    assert!(!answer.may_run_calls());
+    let calls_alone = Turn::default().call("c", "write", "{}").finish("error");
+    let mut rig = Rig::new(vec![Reply::chat_stream(&calls_alone), good()]);
+    assert_eq!(rig.hello().unwrap().content, "hello");
+    assert_eq!(rig.failures, ["model-finished-with-error"]);
 }
 
 #[test]
@@ -685,6 +692,21 @@ fn too_much_is_refused() {
     line.extend((0..40).map(|_| long.as_slice()));
     let mut rig = Rig::new(vec![Reply::stream(&line)]);
     assert!(matches!(rig.hello(), Err(ModelError::TooLarge { what: "event", .. })));
+}
+
+#[test]
+fn a_model_that_refuses_a_temperature_is_asked_without() {
+    let words =
+        json!({"error": {"message": "Unsupported value: 'temperature' does not support 0.1"}});
+    let refusal = || Reply::status(400, &[], &words);
+    let mut rig = Rig::new(vec![refusal(), good(), good(), refusal(), good()]);
+    assert_eq!(rig.hello().unwrap().content, "hello");
+    assert!(rig.failures.is_empty(), "it is no failed attempt");
+    rig.hello().unwrap();
+    assert!(rig.hello().is_err(), "once learnt, the same words are an error");
+    let sent = |request: &scripted_http::Request| request.body.get("temperature").is_some();
+    let sent: Vec<_> = rig.server.requests().iter().map(sent).collect();
+    assert_eq!(sent, [true, false, false, false]);
 }
 
 // ---- configuration --------------------------------------------------------------------------

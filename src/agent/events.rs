@@ -4,6 +4,7 @@
 //! before its result, and exactly one `result`, last.
 
 use crate::audit::record::{Reason, StageVerdict};
+use crate::base::exit::Exit;
 use crate::base::ids::Id;
 use crate::model::message::Usage;
 use serde::Serialize;
@@ -144,6 +145,42 @@ pub enum FinishReason {
     RecordFailure,
     /// A guarantee of the cell was not met.
     SandboxFailure,
+}
+
+impl FinishReason {
+    /// The word in records and results.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Stop => "stop",
+            Self::MaxIterations => "max_iterations",
+            Self::Interrupted => "interrupted",
+            Self::Error => "error",
+            Self::Truncated => "truncated",
+            Self::Empty => "empty",
+            Self::Budget => "budget",
+            Self::Loop => "loop",
+            Self::RecordFailure => "record_failure",
+            Self::SandboxFailure => "sandbox_failure",
+        }
+    }
+
+    /// How the process ends. A run that is done but had calls refused says so.
+    #[must_use]
+    pub const fn exit(self, any_denied: bool) -> Exit {
+        match self {
+            Self::Stop if any_denied => Exit::Denied,
+            Self::Stop => Exit::Done,
+            Self::MaxIterations => Exit::IterationLimit,
+            Self::Interrupted => Exit::Interrupted,
+            Self::Error => Exit::Model,
+            Self::Truncated | Self::Empty => Exit::TruncatedOrEmpty,
+            Self::Budget => Exit::Budget,
+            Self::Loop => Exit::Loop,
+            Self::RecordFailure => Exit::Record,
+            Self::SandboxFailure => Exit::Sandbox,
+        }
+    }
 }
 
 /// A refused call, as it is listed at the end.

@@ -126,6 +126,8 @@ pub struct Denied {
     pub reason: Reason,
     /// What every stage said.
     pub stages: Stages,
+    /// Place of the decision in the audit log.
+    pub sequence: u64,
 }
 
 impl Denied {
@@ -188,6 +190,7 @@ mod tests {
             stage: Stage::Firewall,
             reason: reason.clone(),
             stages: Trail::default().into_stages(),
+            sequence: 1,
         };
         let model = denied.for_model();
         assert!(model.contains("rule base/ssh-keys") && model.contains("below the workspace"));

@@ -281,48 +281,11 @@ Examples:
 
 Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
     Explain(ExplainArgs),
-    /// Run the cases in a directory of policy tests.
-    Test {
-        /// Directory with *.cases.toml files.
-        directory: PathBuf,
-        /// Report form.
-        #[arg(long, value_enum, default_value_t = TestFormat::Tap)]
-        format: TestFormat,
-    },
-    /// Point out rules that are unreachable, shadowed, too broad or unenforceable.
-    Lint {
-        /// Names or files.
-        #[arg(required = true, value_name = "NAME|FILE")]
-        files: Vec<String>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Write a policy file in its one layout.
-    Fmt {
-        /// Files; rewritten in place.
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-        /// Change nothing, exit 1 if a file would change.
-        #[arg(long)]
-        check: bool,
-    },
-    /// Print the JSON Schema of policy files.
-    Schema,
     /// Print a built-in policy, or the list of them.
     Show {
         /// The policy.
         name: Option<String>,
     },
-}
-
-/// Report forms of `policy test`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TestFormat {
-    /// Test Anything Protocol.
-    Tap,
-    /// JUnit XML.
-    Junit,
 }
 
 /// Arguments of `policy explain`.
@@ -454,11 +417,6 @@ pub enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Copy a session's conversation into a new session.
-    Fork {
-        /// Session id or its beginning.
-        session: String,
-    },
     /// Remove sessions that ended long ago.
     Prune {
         /// Age in days.
@@ -475,8 +433,6 @@ pub enum SessionCommand {
 pub enum ExportFormat {
     /// Markdown.
     Markdown,
-    /// One self-contained page.
-    Html,
 }
 
 /// Arguments of `doctor`.

@@ -2,20 +2,25 @@
 //!
 //! Redirects are not followed, environment proxies are ignored unless asked for, plain HTTP goes to
 //! this machine only. The key enters one header and is taken out of every text that a server sends
-//! back. A connection is reused by the next call.
+//! back.
 
 use crate::base::clock::Clock;
-use crate::base::limits::{MODEL_CONNECT_MAX, MODEL_EVENT_BYTES_MAX};
+use crate::base::limits::{
+    MODEL_AFTER_FINISH_MAX, MODEL_CONNECT_MAX, MODEL_DRAIN_MAX, MODEL_ERROR_BYTES_MAX,
+    MODEL_EVENT_BYTES_MAX, MODEL_HEADER_BYTES_MAX, MODEL_IDLE_CONNECTIONS_MAX,
+    MODEL_WHOLE_ANSWER_MAX,
+};
 use crate::base::secret::Secret;
 use crate::model::adapter::build::AnswerBuilder;
-use crate::model::adapter::{self, ErrorContext, Progress, Reader};
+use crate::model::adapter::stream::StreamReader;
+use crate::model::adapter::{self, ErrorContext, Reader};
 use crate::model::error::ModelError;
 use crate::model::message::{Answer, ModelRequest, Shown, StreamEvent};
-use crate::model::providers::Endpoint;
+use crate::model::providers::{Endpoint, Temperature};
 use crate::model::retry_after;
-use crate::model::sse::{SseDecoder, SseEvent};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Whether a proxy stands between stoplog and the provider.
@@ -41,14 +46,8 @@ pub struct HttpOptions {
     pub clock: Clock,
 }
 
-/// Bytes of an error document that are read.
-const ERROR_BYTES_MAX: usize = 64 * 1024;
-/// Bytes of all headers of an answer.
-const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// Silence after the finish reason that ends a stream: all that is missing is the token count.
-const AFTER_FINISH_MAX: Duration = Duration::from_secs(5);
-/// Time to read the end of a finished stream, so that its connection can be used again.
-const DRAIN_MAX: Duration = Duration::from_millis(100);
+/// [`MODEL_HEADER_BYTES_MAX`] in the type that HTTP/2 settings have.
+const HTTP2_HEADER_BYTES_MAX: u32 = 64 * 1024;
 
 type Sink<'a> = &'a mut dyn FnMut(StreamEvent) -> Shown;
 
@@ -61,6 +60,8 @@ pub(crate) struct HttpModel {
     headers: HeaderMap,
     key: Option<Secret>,
     clock: Clock,
+    /// Set once the model has refused a temperature.
+    without_temperature: AtomicBool,
 }
 
 impl HttpModel {
@@ -80,31 +81,69 @@ impl HttpModel {
         }
         let headers = headers(&endpoint, key.as_ref())?;
         let client = client(&url, &options)?;
-        Ok(Self { client, endpoint, url, headers, key, clock: options.clock })
+        let without_temperature = AtomicBool::new(!endpoint.sends_temperature());
+        Ok(Self { client, endpoint, url, headers, key, clock: options.clock, without_temperature })
     }
 
     pub(crate) const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// One attempt.
+    /// One attempt. A model that turns out to refuse a temperature is asked again without: not the
+    /// same request, so no retry.
     pub(crate) async fn attempt(
         &self,
         request: &ModelRequest,
         on_event: Sink<'_>,
     ) -> Result<Answer, ModelError> {
-        let body = adapter::body(&self.endpoint, request).to_string();
+        let result = self.exchange(request, &mut *on_event).await;
+        match result {
+            Err(error) if self.learns_without_temperature(&error) => {
+                self.exchange(request, on_event).await
+            }
+            Ok(_) | Err(_) => result,
+        }
+    }
+
+    fn learns_without_temperature(&self, error: &ModelError) -> bool {
+        let refused = matches!(error, ModelError::Status(status)
+            if matches!(status.status, 400 | 422) && status.message.contains("temperature"));
+        refused && !self.without_temperature.swap(true, Ordering::Relaxed)
+    }
+
+    fn body(&self, request: &ModelRequest) -> String {
+        if self.without_temperature.load(Ordering::Relaxed) {
+            let temperature = Temperature::Omit;
+            let endpoint = Endpoint { temperature, ..self.endpoint.clone() };
+            adapter::body(&endpoint, request).to_string()
+        } else {
+            adapter::body(&self.endpoint, request).to_string()
+        }
+    }
+
+    async fn exchange(
+        &self,
+        request: &ModelRequest,
+        on_event: Sink<'_>,
+    ) -> Result<Answer, ModelError> {
+        let body = self.body(request);
         let sending =
             self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
-        let response = tokio::time::timeout(self.endpoint.idle, sending)
+        // A whole answer comes only when the model has finished.
+        let patience = if self.endpoint.streaming {
+            self.endpoint.idle
+        } else {
+            self.endpoint.idle.max(MODEL_WHOLE_ANSWER_MAX)
+        };
+        let response = tokio::time::timeout(patience, sending)
             .await
-            .map_err(|_elapsed| ModelError::Idle(self.endpoint.idle))?
+            .map_err(|_elapsed| ModelError::Idle(patience))?
             .map_err(|error| self.transport(&error))?;
         check_headers(response.headers())?;
         if !response.status().is_success() {
             return Err(self.status_error(response).await);
         }
-        if is_event_stream(response.headers()) {
+        if self.is_event_stream(response.headers()) {
             self.read_stream(response, request, on_event).await
         } else {
             self.read_whole(response, request, on_event).await
@@ -117,56 +156,27 @@ impl HttpModel {
         request: &ModelRequest,
         on_event: Sink<'_>,
     ) -> Result<Answer, ModelError> {
-        let mut decoder = SseDecoder::new(MODEL_EVENT_BYTES_MAX);
-        let mut reader = Reader::new(&self.endpoint);
-        let mut answer = AnswerBuilder::new(MODEL_EVENT_BYTES_MAX);
-        let mut progress = Progress::Open;
+        let mut stream = StreamReader::new(&self.endpoint, MODEL_EVENT_BYTES_MAX);
         let mut broken = None;
-        while progress == Progress::Open {
-            let idle = if answer.has_finish() { AFTER_FINISH_MAX } else { self.endpoint.idle };
+        while !stream.is_done() && broken.is_none() {
+            let idle =
+                if stream.has_finish() { MODEL_AFTER_FINISH_MAX } else { self.endpoint.idle };
             match self.next_bytes(&mut response, idle).await {
                 Ok(Some(bytes)) => {
-                    let events = decoder.push(&bytes).map_err(|_too_long| too_large("event"))?;
-                    progress = self.take_events(&events, &mut reader, &mut answer)?;
-                    tell(answer.take_events(), on_event);
+                    let events = stream.push(&bytes).map_err(|error| self.without_key(error))?;
+                    tell(events, on_event);
                 }
                 Ok(None) => break,
-                Err(error) => {
-                    broken = Some(error);
-                    break;
-                }
+                Err(error) => broken = Some(error),
             }
         }
-        if progress == Progress::Open {
-            take_open_event(decoder, &mut reader, &mut answer);
-        } else {
-            // Errors do not matter here: the answer is complete.
-            drop(tokio::time::timeout(DRAIN_MAX, drain(response)).await);
+        if stream.is_done() && self.url.scheme() == "https" {
+            // The connection will be used again. Errors do not matter: the answer is complete.
+            drop(tokio::time::timeout(MODEL_DRAIN_MAX, drain(response)).await);
         }
-        // Once the reason for the end was seen, what is missing is no part of the answer.
-        if let Some(error) = broken.filter(|_| !answer.has_finish()) {
-            return Err(error);
-        }
-        reader.end(&mut answer);
-        let (answer, events) = answer.build(request)?;
+        let (answer, events) = stream.finish(request, broken)?;
         tell(events, on_event);
         Ok(answer)
-    }
-
-    fn take_events(
-        &self,
-        events: &[SseEvent],
-        reader: &mut Reader,
-        answer: &mut AnswerBuilder,
-    ) -> Result<Progress, ModelError> {
-        for event in events {
-            if reader.event(event, answer).map_err(|error| self.without_key(error))?
-                == Progress::Done
-            {
-                return Ok(Progress::Done);
-            }
-        }
-        Ok(Progress::Open)
     }
 
     async fn read_whole(
@@ -216,12 +226,21 @@ impl HttpModel {
         })
     }
 
+    /// Whether the answer is a stream. Some servers do not name its type.
+    fn is_event_stream(&self, headers: &HeaderMap) -> bool {
+        let kind = headers.get(reqwest::header::CONTENT_TYPE).map(HeaderValue::as_bytes);
+        let kind = kind.unwrap_or_default().to_ascii_lowercase();
+        let is = |name: &[u8]| kind.starts_with(name);
+        let unnamed = kind.is_empty() || is(b"text/plain") || is(b"application/octet-stream");
+        is(b"text/event-stream") || (unnamed && self.endpoint.streaming)
+    }
+
     async fn status_error(&self, response: reqwest::Response) -> ModelError {
         let status = response.status().as_u16();
         let retry_after = retry_after::delay(response.headers(), self.clock.now_ms());
         let body = self.read_error_body(response).await;
         let (message, class) = serde_json::from_slice(&body).map_or_else(
-            |_| (String::from_utf8_lossy(&body).into_owned(), String::new()),
+            |_| (plain_words(&body), String::new()),
             |document| adapter::error_words(&document),
         );
         let context = ErrorContext::of(&self.endpoint);
@@ -231,10 +250,10 @@ impl HttpModel {
     /// The beginning of an error document; its end, and errors on the way, do not matter.
     async fn read_error_body(&self, mut response: reqwest::Response) -> Vec<u8> {
         let mut body = Vec::new();
-        while let Ok(Some(bytes)) = self.next_bytes(&mut response, AFTER_FINISH_MAX).await {
+        while let Ok(Some(bytes)) = self.next_bytes(&mut response, MODEL_AFTER_FINISH_MAX).await {
             body.extend_from_slice(&bytes);
-            if body.len() > ERROR_BYTES_MAX {
-                body.truncate(ERROR_BYTES_MAX);
+            if body.len() > MODEL_ERROR_BYTES_MAX {
+                body.truncate(MODEL_ERROR_BYTES_MAX);
                 break;
             }
         }
@@ -274,37 +293,23 @@ fn tell(events: Vec<StreamEvent>, on_event: Sink<'_>) {
     }
 }
 
-/// The end of the stream left an event open. It counts only if it is whole, which a JSON document
-/// shows by itself.
-fn take_open_event(decoder: SseDecoder, reader: &mut Reader, answer: &mut AnswerBuilder) {
-    let Some(event) = decoder.finish() else { return };
-    if serde_json::from_slice::<serde::de::IgnoredAny>(&event.data).is_ok() {
-        // An event that does not fit leaves the answer without its end, which is found later.
-        drop(reader.event(&event, answer));
-    }
+/// The words of an error document that is no JSON. A page for browsers says nothing here.
+fn plain_words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    if text.trim_start().starts_with('<') { "an HTML page".to_owned() } else { text.into_owned() }
 }
 
 async fn drain(mut response: reqwest::Response) {
     while let Ok(Some(_)) = response.chunk().await {}
 }
 
-const fn too_large(what: &'static str) -> ModelError {
-    ModelError::TooLarge { what, limit: MODEL_EVENT_BYTES_MAX }
-}
-
 fn check_headers(headers: &HeaderMap) -> Result<(), ModelError> {
     let bytes: usize =
         headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-    if bytes > HEADER_BYTES_MAX {
-        return Err(ModelError::TooLarge { what: "header", limit: HEADER_BYTES_MAX });
+    if bytes > MODEL_HEADER_BYTES_MAX {
+        return Err(ModelError::TooLarge { what: "header", limit: MODEL_HEADER_BYTES_MAX });
     }
     Ok(())
-}
-
-fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get(reqwest::header::CONTENT_TYPE)
-        .is_some_and(|kind| kind.as_bytes().to_ascii_lowercase().starts_with(b"text/event-stream"))
 }
 
 /// The most telling text of an error chain: its innermost.
@@ -355,7 +360,12 @@ fn headers(endpoint: &Endpoint, key: Option<&Secret>) -> Result<HeaderMap, Model
             ))
         };
         let name = HeaderName::try_from(name).map_err(|_invalid| wrong())?;
-        headers.insert(name, HeaderValue::try_from(value).map_err(|_invalid| wrong())?);
+        let mut value = HeaderValue::try_from(value).map_err(|_invalid| wrong())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    if let Some((name, value)) = adapter::fixed_header(endpoint.adapter) {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     headers.insert(reqwest::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let accepted = if endpoint.streaming { "text/event-stream" } else { "application/json" };
@@ -375,34 +385,35 @@ fn headers(endpoint: &Endpoint, key: Option<&Secret>) -> Result<HeaderMap, Model
 fn client(url: &reqwest::Url, options: &HttpOptions) -> Result<reqwest::Client, ModelError> {
     // Fails only if a provider is installed already, which serves as well.
     drop(rustls::crypto::ring::default_provider().install_default());
-    let loopback = is_loopback(url);
-    let mut builder = reqwest::Client::builder()
+    let wrong = |error: &reqwest::Error| {
+        ModelError::Configuration(format!("HTTP client: {}", innermost(error)))
+    };
+    let plain = url.scheme() == "http";
+    let builder = reqwest::Client::builder()
         .user_agent(concat!("stoplog/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
         .retry(reqwest::retry::never())
         .referer(false)
         .connect_timeout(MODEL_CONNECT_MAX)
-        .pool_max_idle_per_host(4)
-        .http2_max_header_list_size(64 * 1024);
-    if loopback {
+        .pool_max_idle_per_host(if plain { 0 } else { MODEL_IDLE_CONNECTIONS_MAX })
+        .http2_max_header_list_size(HTTP2_HEADER_BYTES_MAX);
+    let builder = if is_loopback(url) {
         let port = url.port_or_known_default().unwrap_or(0);
-        let addresses = [
-            std::net::SocketAddr::from(([127, 0, 0, 1], port)),
-            std::net::SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, port)),
-        ];
-        builder = builder.resolve_to_addrs("localhost", &addresses);
-    }
-    builder = match &options.proxy {
-        ProxyChoice::Environment if !loopback => builder,
-        ProxyChoice::Url(proxy) if !loopback => {
-            builder.no_proxy().proxy(reqwest::Proxy::all(proxy).map_err(|error| {
-                ModelError::Configuration(format!("proxy: {}", innermost(&error)))
-            })?)
+        let (v4, v6) = (std::net::Ipv4Addr::LOCALHOST, std::net::Ipv6Addr::LOCALHOST);
+        let addresses = [std::net::SocketAddr::from((v4, port)), (v6, port).into()];
+        builder.no_proxy().resolve_to_addrs("localhost", &addresses)
+    } else {
+        match &options.proxy {
+            ProxyChoice::Environment => builder,
+            ProxyChoice::None => builder.no_proxy(),
+            ProxyChoice::Url(proxy) => {
+                let proxy = reqwest::Proxy::all(proxy).map_err(|error| wrong(&error))?;
+                builder.no_proxy().proxy(proxy)
+            }
         }
-        ProxyChoice::None | ProxyChoice::Environment | ProxyChoice::Url(_) => builder.no_proxy(),
     };
     let certificates = read_certificates(options)?;
-    builder = if url.scheme() == "http" {
+    let builder = if plain {
         // No TLS will be spoken: the machine's certificates need not be read.
         builder.tls_certs_only(certificates)
     } else if certificates.is_empty() {
@@ -410,9 +421,7 @@ fn client(url: &reqwest::Url, options: &HttpOptions) -> Result<reqwest::Client, 
     } else {
         builder.tls_certs_merge(certificates)
     };
-    builder
-        .build()
-        .map_err(|error| ModelError::Configuration(format!("HTTP client: {}", innermost(&error))))
+    builder.build().map_err(|error| wrong(&error))
 }
 
 fn read_certificates(options: &HttpOptions) -> Result<Vec<reqwest::Certificate>, ModelError> {

@@ -128,6 +128,17 @@ impl ThinkingLevel {
     }
 }
 
+/// How the model asks for calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolCallStyle {
+    /// In the provider's own form.
+    #[default]
+    Native,
+    /// In one JSON document that is the whole answer, for models without a form of their own.
+    Json,
+}
+
 /// Everything one model call depends on. The call keeps no memory of earlier ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
@@ -145,6 +156,8 @@ pub struct ModelRequest {
     pub max_tokens: u32,
     /// How much to think.
     pub thinking: ThinkingLevel,
+    /// How the model asks for calls.
+    pub tool_calls: ToolCallStyle,
     /// If given, the answer must be one JSON value of this schema.
     pub response_schema: Option<Value>,
     /// Whether the provider may search the web by itself. Off strips such a search from the request.
@@ -163,6 +176,7 @@ impl ModelRequest {
             temperature: crate::base::limits::TEMPERATURE,
             max_tokens: crate::base::limits::OUTPUT_TOKENS_MAX,
             thinking: ThinkingLevel::None,
+            tool_calls: ToolCallStyle::Native,
             response_schema: None,
             native_search: false,
         }
@@ -252,6 +266,12 @@ impl Answer {
     pub fn thinking_text(&self) -> String {
         let texts: Vec<_> = self.thinking.iter().map(|piece| piece.text.as_str()).collect();
         texts.join("")
+    }
+
+    /// Whether the calls may run: those of a cut or broken answer may lack what matters.
+    #[must_use]
+    pub fn may_run_calls(&self) -> bool {
+        self.finish == Finish::ToolUse
     }
 
     /// The message that goes into the conversation.

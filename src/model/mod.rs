@@ -8,6 +8,7 @@ pub mod abort;
 mod adapter;
 pub mod error;
 mod http;
+mod json_calls;
 pub mod message;
 pub mod normalise;
 pub mod providers;
@@ -22,11 +23,12 @@ pub use error::{ModelError, StatusError, StatusKind};
 pub use http::{HttpOptions, ProxyChoice};
 pub use message::{
     Answer, Finish, Message, ModelRequest, ModelToolCall, Replay, Shown, StreamEvent, Thinking,
-    ThinkingLevel, ToolDefinition, Usage,
+    ThinkingLevel, ToolCallStyle, ToolDefinition, Usage,
 };
 pub use normalise::{Repair, normalise};
 pub use providers::{Endpoint, ModelChoice, Price, ProviderTable};
 pub use retry::{AttemptFailure, Listener, RetryPolicy, Timer, call_with_retry};
+pub use script::record::script_line;
 
 use crate::base::secret::Secret;
 use http::HttpModel;
@@ -88,15 +90,39 @@ impl Model {
         abort: &Abort,
     ) -> Result<Answer, ModelError> {
         let attempt = async {
-            match &self.0 {
-                Kind::Http(model) => model.attempt(request, on_event).await,
-                Kind::Script(script) => script.attempt(request, on_event).await,
+            match request.tool_calls {
+                ToolCallStyle::Native => self.attempt(request, on_event).await,
+                ToolCallStyle::Json => {
+                    // The text is a document until it is whole: only thinking can be told before.
+                    let mut thinking = |event| match event {
+                        StreamEvent::ThinkingDelta(_) => on_event(event),
+                        StreamEvent::TextDelta(_) | StreamEvent::CallStarted(_) => Shown::No,
+                    };
+                    let request = json_calls::encode(request);
+                    let answer = self.attempt(&request, &mut thinking).await?;
+                    let answer = json_calls::decode(answer)?;
+                    if !answer.content.is_empty() {
+                        on_event(StreamEvent::TextDelta(answer.content.clone()));
+                    }
+                    Ok(answer)
+                }
             }
         };
         tokio::select! {
             biased;
             () = abort.aborted() => Err(ModelError::Aborted),
             answer = attempt => answer,
+        }
+    }
+
+    async fn attempt(
+        &self,
+        request: &ModelRequest,
+        on_event: &mut dyn FnMut(StreamEvent) -> Shown,
+    ) -> Result<Answer, ModelError> {
+        match &self.0 {
+            Kind::Http(model) => model.attempt(request, on_event).await,
+            Kind::Script(script) => script.attempt(request, on_event).await,
         }
     }
 

@@ -30,18 +30,25 @@ enum State {
     Held,
 }
 
-/// The splitter's state between two pieces.
+/// The splitter's state between two pieces. Each byte is looked at a bounded number of times, however
+/// the text is cut and whatever it holds.
 #[derive(Debug)]
 pub(crate) struct ThinkSplitter {
     state: State,
+    /// What is not yet told apart; all before `cursor` is.
     pending: String,
+    cursor: usize,
+    /// In a kept-back block: bytes after `cursor` that hold no end of the block.
+    searched: usize,
+    /// White space before anything else: text, unless a block follows.
+    lead: String,
     code: CodeTracker,
     text: String,
     thinking: String,
     seen_open: bool,
     /// Length of `text` before the first `</think>` that has its line to itself.
     lone_close: Option<usize>,
-    /// Whether line ends are to be dropped: a block has just closed and no answer precedes it.
+    /// Whether white space is to be dropped: a block has just closed and no answer precedes it.
     trim_next: bool,
 }
 
@@ -50,6 +57,9 @@ impl ThinkSplitter {
         Self {
             state: State::Start,
             pending: String::new(),
+            cursor: 0,
+            searched: 0,
+            lead: String::new(),
             code: CodeTracker::default(),
             text: String::new(),
             thinking: String::new(),
@@ -64,6 +74,8 @@ impl ThinkSplitter {
         self.pending.push_str(piece);
         let mut parts = Vec::new();
         while self.step(&mut parts) {}
+        self.pending.drain(..self.cursor);
+        self.cursor = 0;
         parts
     }
 
@@ -72,119 +84,148 @@ impl ThinkSplitter {
         let mut parts = Vec::new();
         let rest = std::mem::take(&mut self.pending);
         match self.state {
-            State::Start | State::Text => self.emit_text(&rest, &mut parts),
+            State::Start => {
+                self.emit_lead(&mut parts);
+                self.emit_text(&rest, &mut parts);
+            }
+            State::Text => self.emit_text(&rest, &mut parts),
             State::Thinking => self.emit_thinking(&rest, &mut parts),
             State::Held => self.emit_text(&format!("{OPEN}{rest}"), &mut parts),
         }
         if let Some(length) = self.lone_close.filter(|_| !self.seen_open) {
             let after = self.text.split_off(length);
             self.thinking = std::mem::take(&mut self.text);
-            self.text =
-                after.trim_start().strip_prefix(CLOSE).unwrap_or(&after).trim_start().to_owned();
+            let answer = after.trim_start().strip_prefix(CLOSE).unwrap_or(&after);
+            answer.trim_start().clone_into(&mut self.text);
         }
         (parts, self.text, self.thinking)
+    }
+
+    fn rest(&self) -> &str {
+        self.pending.get(self.cursor..).unwrap_or("")
+    }
+
+    /// Moves on by `bytes` and gives what was passed.
+    fn take(&mut self, bytes: usize) -> String {
+        let taken = self.rest().get(..bytes).unwrap_or("").to_owned();
+        self.cursor += bytes;
+        taken
     }
 
     /// Does one step; `false` when more text is needed.
     fn step(&mut self, parts: &mut Vec<Part>) -> bool {
         match self.state {
-            State::Start => self.step_start(),
+            State::Start => self.step_start(parts),
             State::Text => self.step_text(parts),
-            State::Thinking | State::Held => self.step_block(parts),
+            State::Thinking => self.step_thinking(parts),
+            State::Held => self.step_held(parts),
         }
     }
 
-    fn step_start(&mut self) -> bool {
-        let trimmed = self.pending.trim_start();
-        if let Some(rest) = trimmed.strip_prefix(OPEN) {
-            self.pending = rest.to_owned();
+    fn step_start(&mut self, parts: &mut Vec<Part>) -> bool {
+        let space = self.rest().len() - self.rest().trim_start().len();
+        let space = self.take(space);
+        self.lead.push_str(&space);
+        if self.rest().starts_with(OPEN) {
+            self.cursor += OPEN.len();
+            self.lead.clear();
             self.seen_open = true;
             self.state = State::Thinking;
             return true;
         }
-        if OPEN.starts_with(trimmed) {
+        if OPEN.starts_with(self.rest()) {
             return false;
         }
+        self.emit_lead(parts);
         self.state = State::Text;
         true
     }
 
     fn step_text(&mut self, parts: &mut Vec<Part>) -> bool {
         if self.trim_next {
-            let trimmed = self.pending.trim_start().to_owned();
-            self.pending = trimmed;
-            if self.pending.is_empty() {
+            self.cursor += self.rest().len() - self.rest().trim_start().len();
+            if self.rest().is_empty() {
                 return false;
             }
             self.trim_next = false;
         }
-        let Some(at) = self.pending.find('<') else {
-            let all = std::mem::take(&mut self.pending);
-            self.emit_text(&all, parts);
-            return false;
-        };
-        let rest = self.pending.split_off(at);
-        let before = std::mem::replace(&mut self.pending, rest);
+        let found = self.rest().find('<');
+        let before = self.take(found.unwrap_or_else(|| self.rest().len()));
         self.emit_text(&before, parts);
-        self.step_tag(parts)
+        found.is_some() && self.step_tag(parts)
     }
 
-    /// `pending` starts with `<`.
+    /// The rest starts with `<`.
     fn step_tag(&mut self, parts: &mut Vec<Part>) -> bool {
         if !self.code.in_code() {
-            if let Some(rest) = self.pending.strip_prefix(OPEN) {
-                self.pending = rest.to_owned();
+            if self.rest().starts_with(OPEN) {
+                self.cursor += OPEN.len();
                 let opens = self.text.trim().is_empty();
                 self.seen_open = true;
+                self.searched = 0;
                 self.state = if opens { State::Thinking } else { State::Held };
                 return true;
             }
-            if let Some(rest) = self.pending.strip_prefix(CLOSE) {
-                return self.step_lone_close(rest.to_owned(), parts);
+            if self.rest().starts_with(CLOSE) {
+                return self.step_lone_close(parts);
             }
-            if OPEN.starts_with(self.pending.as_str()) || CLOSE.starts_with(self.pending.as_str()) {
+            if OPEN.starts_with(self.rest()) || CLOSE.starts_with(self.rest()) {
                 return false;
             }
         }
-        self.pending.remove(0);
-        self.emit_text("<", parts);
+        let bracket = self.take(1);
+        self.emit_text(&bracket, parts);
         true
     }
 
-    /// `pending` starts with a `</think>` that nothing opened; `rest` follows it.
-    fn step_lone_close(&mut self, rest: String, parts: &mut Vec<Part>) -> bool {
+    /// The rest starts with a `</think>` that nothing opened.
+    fn step_lone_close(&mut self, parts: &mut Vec<Part>) -> bool {
         let alone = self.text.is_empty() || self.text.ends_with('\n');
         if alone && !self.seen_open && self.lone_close.is_none() {
-            if rest.is_empty() {
+            match self.rest().as_bytes().get(CLOSE.len()) {
                 // What follows decides; at the end of the text the tag stays text.
-                return false;
-            }
-            if rest.starts_with(['\n', '\r']) {
-                self.lone_close = Some(self.text.len());
+                None => return false,
+                Some(b'\n' | b'\r') => self.lone_close = Some(self.text.len()),
+                Some(_) => {}
             }
         }
-        self.pending = rest;
-        self.emit_text(CLOSE, parts);
+        let tag = self.take(CLOSE.len());
+        self.emit_text(&tag, parts);
         true
     }
 
-    fn step_block(&mut self, parts: &mut Vec<Part>) -> bool {
-        if let Some(at) = self.pending.find(CLOSE) {
-            let rest = self.pending.split_off(at + CLOSE.len());
-            let mut block = std::mem::replace(&mut self.pending, rest);
-            block.truncate(at);
-            self.emit_thinking(&block, parts);
-            self.state = State::Text;
-            self.trim_next = self.text.trim().is_empty();
-            return true;
+    fn step_thinking(&mut self, parts: &mut Vec<Part>) -> bool {
+        let found = self.rest().find(CLOSE);
+        let certain =
+            found.unwrap_or_else(|| self.rest().len() - partial_suffix(self.rest(), CLOSE));
+        let thinking = self.take(certain);
+        self.emit_thinking(&thinking, parts);
+        if found.is_some() {
+            self.close_block();
         }
-        if self.state == State::Thinking {
-            let keep = partial_suffix(&self.pending, CLOSE);
-            let rest = self.pending.split_off(self.pending.len() - keep);
-            let certain = std::mem::replace(&mut self.pending, rest);
-            self.emit_thinking(&certain, parts);
-        }
-        false
+        found.is_some()
+    }
+
+    fn step_held(&mut self, parts: &mut Vec<Part>) -> bool {
+        let Some(found) = self.rest().get(self.searched..).and_then(|rest| rest.find(CLOSE)) else {
+            self.searched = self.rest().len() - partial_suffix(self.rest(), CLOSE);
+            return false;
+        };
+        let thinking = self.take(self.searched + found);
+        self.emit_thinking(&thinking, parts);
+        self.close_block();
+        true
+    }
+
+    fn close_block(&mut self) {
+        self.cursor += CLOSE.len();
+        self.state = State::Text;
+        self.trim_next = self.text.trim().is_empty();
+    }
+
+    fn emit_lead(&mut self, parts: &mut Vec<Part>) {
+        let lead = std::mem::take(&mut self.lead);
+        self.emit_text(&lead, parts);
     }
 
     fn emit_text(&mut self, text: &str, parts: &mut Vec<Part>) {
@@ -193,7 +234,10 @@ impl ThinkSplitter {
         }
         self.code.follow(text);
         self.text.push_str(text);
-        parts.push(Part::Text(text.to_owned()));
+        match parts.last_mut() {
+            Some(Part::Text(last)) => last.push_str(text),
+            Some(Part::Thinking(_)) | None => parts.push(Part::Text(text.to_owned())),
+        }
     }
 
     fn emit_thinking(&mut self, text: &str, parts: &mut Vec<Part>) {
@@ -373,6 +417,21 @@ mod tests {
                 "{whole:?} by character"
             );
         }
+    }
+
+    #[test]
+    fn hostile_text_takes_no_longer_than_its_length() {
+        let start = std::time::Instant::now();
+        for unit in ["<", " ", "<think", "</think>", "`<", "<think></think>"] {
+            for head in ["", "x <think>"] {
+                let whole = format!("{head}{}", unit.repeat(50_000));
+                split(&[&whole]);
+                let pieces: Vec<&str> =
+                    std::iter::once(head).chain((0..50_000).map(|_| unit)).collect();
+                assert_eq!(split(&pieces), split(&[&whole]), "{unit}");
+            }
+        }
+        assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
     }
 
     #[test]

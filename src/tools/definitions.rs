@@ -11,51 +11,35 @@ use crate::call::request::{
     BashArguments, EditArguments, GlobArguments, GrepArguments, ListArguments, ReadArguments,
     ToolName, WriteArguments,
 };
+use crate::model::ToolDefinition;
+use crate::tools::worker::job::JobLimits;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// One tool as it stands in a request to the model.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct ToolDefinition {
-    /// The name that the model calls.
-    pub name: String,
-    /// What it does and its bounds.
-    pub description: String,
-    /// JSON Schema of the arguments: one object, every key known.
-    pub parameters: Value,
+/// The definition of `tool`.
+#[must_use]
+pub fn definition(tool: ToolName) -> ToolDefinition {
+    ToolDefinition {
+        name: tool.as_str().to_owned(),
+        description: description(tool),
+        parameters: parameters(tool),
+    }
 }
 
-impl ToolDefinition {
-    /// The definition of `tool`.
-    #[must_use]
-    pub fn of(tool: ToolName) -> Self {
-        Self {
-            name: tool.as_str().to_owned(),
-            description: description(tool),
-            parameters: parameters(tool),
-        }
-    }
-
-    /// The digest of its canonical JSON.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        let Self { name, description, parameters } = self;
-        let value = json!({"name": name, "description": description, "parameters": parameters});
-        Digest::of(canonical(&value).as_bytes())
-    }
+/// The digest of a definition's canonical JSON.
+#[must_use]
+pub fn digest(definition: &ToolDefinition) -> Digest {
+    let ToolDefinition { name, description, parameters } = definition;
+    let value = json!({"name": name, "description": description, "parameters": parameters});
+    Digest::of(canonical(&value).as_bytes())
 }
 
 /// The definitions of the enabled tools, sorted by name.
 #[must_use]
 pub fn definitions(enabled: &BTreeSet<ToolName>) -> Vec<ToolDefinition> {
-    ToolName::ALL
-        .into_iter()
-        .filter(|tool| enabled.contains(tool))
-        .map(ToolDefinition::of)
-        .collect()
+    ToolName::ALL.into_iter().filter(|tool| enabled.contains(tool)).map(definition).collect()
 }
 
 fn description(tool: ToolName) -> String {
@@ -89,7 +73,7 @@ fn description(tool: ToolName) -> String {
             "Read a text file, at most {} lines and {} bytes a page, in whole lines. If the file \
              goes on, the result names the `offset` of the next page.",
             limits::READ_LINES_MAX,
-            crate::tools::worker::job::JobLimits::default().page_bytes
+            JobLimits::default().page_bytes
         ),
         ToolName::Write => "Create a file, or replace the whole content of one. Missing parent \
              directories are made. To change part of a file use `edit`."
@@ -192,7 +176,7 @@ mod tests {
             assert_eq!(definition.parameters["type"], "object");
             check(&definition.parameters, &definition.name);
         }
-        let read = ToolDefinition::of(ToolName::Read);
+        let read = definition(ToolName::Read);
         assert_eq!(
             read.parameters,
             json!({
@@ -225,7 +209,7 @@ mod tests {
         let names: Vec<String> = all().into_iter().map(|definition| definition.name).collect();
         assert!(names.is_sorted());
         assert_eq!(serde_json::to_vec(&all()).unwrap(), serde_json::to_vec(&all()).unwrap());
-        let digests: BTreeSet<Digest> = all().iter().map(ToolDefinition::digest).collect();
+        let digests: BTreeSet<Digest> = all().iter().map(digest).collect();
         assert_eq!(digests.len(), ToolName::ALL.len());
     }
 

@@ -4,11 +4,11 @@
 //! model must know about it. No result is empty.
 
 use crate::base::limits::{RESULT_NOTES_BYTES, TOOL_RESULT_BYTES_MAX};
-use crate::base::text::{head_and_tail, prefix, suffix};
+use crate::base::text::head_and_tail;
 use crate::tools::worker::reply::{
     Coverage, Done, Edited, Found, JobReply, Matched, Page, Written,
 };
-use crate::tools::worker::shown::{self, decode, incomplete_end, incomplete_start};
+use crate::tools::worker::shown::{self, Decoded, decode, incomplete_end, incomplete_start};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
@@ -69,21 +69,22 @@ fn page(page: &Page) -> String {
             page.replaced_bytes
         ));
     }
-    if let Some(next) = page.next_offset {
-        let last = (first + lines).saturating_sub(1);
-        match page.total_lines {
-            Some(total) => text.note(format_args!(
-                "lines {first}-{last} of {total}; the next page has offset {next}"
-            )),
-            None => text.note(format_args!(
-                "lines {first}-{last} of a file of {} bytes; the next page has offset {next}",
-                page.file_bytes
-            )),
-        }
-    } else if first > 1 {
-        text.note(format_args!("lines {first} to the end, {}", page.total_lines.unwrap_or(0)));
-    }
+    page_position(&mut text, page);
     text.0
+}
+
+fn page_position(text: &mut Text, page: &Page) {
+    let Page { first_line: first, lines, file_bytes, total_lines, .. } = *page;
+    let last = (first + lines).saturating_sub(1);
+    match (page.next_offset, total_lines) {
+        (Some(next), Some(total)) => text
+            .note(format_args!("lines {first}-{last} of {total}; the next page has offset {next}")),
+        (Some(next), None) => text.note(format_args!(
+            "lines {first}-{last} of a file of {file_bytes} bytes; the next page has offset {next}"
+        )),
+        (None, _) if first > 1 => text.note(format_args!("lines {first}-{last}, the last")),
+        (None, _) => {}
+    }
 }
 
 fn written(done: &Written) -> String {
@@ -113,7 +114,7 @@ fn found(done: &Found) -> String {
     if done.names.is_empty() {
         text.0.push_str("(nothing found)");
     }
-    coverage(&mut text, &done.coverage, "names");
+    coverage(&mut text, &done.coverage, ("names", done.names.is_empty()));
     text.0
 }
 
@@ -140,12 +141,17 @@ fn matched(done: &Matched) -> String {
             done.long_lines
         ));
     }
-    coverage(&mut text, &done.coverage, "lines");
+    coverage(&mut text, &done.coverage, ("lines", done.lines.is_empty()));
     text.0
 }
 
-fn coverage(text: &mut Text, coverage: &Coverage, what: &str) {
-    let Coverage { omitted, protected, unreadable, too_deep, stopped } = coverage;
+fn coverage(text: &mut Text, coverage: &Coverage, (what, is_empty): (&str, bool)) {
+    let Coverage { omitted, skipped, protected, unreadable, too_deep, stopped } = coverage;
+    if is_empty && *skipped > 0 {
+        text.note(format_args!(
+            "{skipped} hidden or ignored names were left out; set `all` to include them"
+        ));
+    }
     if *omitted > 0 {
         let least = if stopped.is_some() { "at least " } else { "" };
         text.note(format_args!("{least}{omitted} more {what} not shown; narrow the search"));
@@ -175,6 +181,8 @@ pub enum End {
     TimedOut,
     /// It used more memory than it may.
     OutOfMemory,
+    /// It wrote more than it may.
+    OutputCapped,
     /// The run was cancelled.
     Cancelled,
 }
@@ -222,7 +230,8 @@ pub fn command(command: &Command<'_>) -> String {
         text.note(format_args!("{whole} `{path}`; page it with read, starting at offset 1"));
     }
     end_note(&mut text, command);
-    text.0
+    // The notes have room of their own; what is cut here is an overlong path.
+    head_and_tail(&text.0, TOOL_RESULT_BYTES_MAX - 100)
 }
 
 fn end_note(text: &mut Text, command: &Command<'_>) {
@@ -243,6 +252,9 @@ fn end_note(text: &mut Text, command: &Command<'_>) {
                 .unwrap_or_default();
             text.note(format_args!("ended: it ran out of its memory limit{limit}"));
         }
+        End::OutputCapped => text.note(format_args!(
+            "ended: it wrote more output than it may; send output to a file, or print less"
+        )),
         End::Cancelled => text.note(format_args!("cancelled after {seconds:.1} s")),
     }
 }
@@ -271,6 +283,7 @@ fn signal_name(signal: i32) -> &'static str {
 /// Output as text, cut on character boundaries.
 struct Output {
     text: String,
+    /// Bytes of the text's origin that could not be shown.
     replaced: u64,
     /// Bytes of the output that are not in the text.
     omitted: u64,
@@ -278,37 +291,151 @@ struct Output {
 
 impl Output {
     fn of(command: &Command<'_>, bytes_max: usize) -> Self {
-        let captured = (command.head.len() + command.tail.len()) as u64;
-        if captured >= command.total_bytes {
-            return Self::whole(&[command.head, command.tail].concat(), bytes_max);
+        let Command { head, tail, total_bytes, .. } = *command;
+        if (head.len() + tail.len()) as u64 >= total_bytes {
+            let whole = [head, tail].concat();
+            let decoded = decode(&whole);
+            if decoded.text.len() <= bytes_max {
+                return Self { text: decoded.text, replaced: decoded.replaced, omitted: 0 };
+            }
+            return Self::cut((&whole, &whole), total_bytes, bytes_max);
         }
-        let head = command.head;
-        let head = head.get(..head.len() - incomplete_end(head)).unwrap_or_default();
-        let tail = command.tail.get(incomplete_start(command.tail)..).unwrap_or_default();
-        let missing = command.total_bytes - (head.len() + tail.len()) as u64;
-        let (head, tail) = (decode(head), decode(tail));
-        let replaced = head.replaced + tail.replaced;
-        Self::joined((&head.text, &tail.text), missing, replaced, bytes_max)
+        Self::cut((head, tail), total_bytes, bytes_max)
     }
 
-    fn whole(bytes: &[u8], bytes_max: usize) -> Self {
-        let decoded = decode(bytes);
-        if decoded.text.len() <= bytes_max {
-            return Self { text: decoded.text, replaced: decoded.replaced, omitted: 0 };
-        }
-        let text = decoded.text.as_str();
-        Self::joined((text, text), 0, decoded.replaced, bytes_max)
+    /// The start of one part of the output and the end of another, or the same.
+    fn cut((head, tail): (&[u8], &[u8]), total_bytes: u64, bytes_max: usize) -> Self {
+        let (head, head_bytes) = fitting(head, bytes_max / 2, start_of);
+        let (tail, tail_bytes) = fitting(tail, bytes_max / 2, end_of);
+        let omitted = total_bytes.saturating_sub((head_bytes + tail_bytes) as u64);
+        let text = format!("{}\n[... {omitted} bytes omitted ...]\n{}", head.text, tail.text);
+        Self { text, replaced: head.replaced + tail.replaced, omitted }
+    }
+}
+
+/// As much of `bytes` as gives at most `room` bytes of text, and how many bytes that is. Each byte
+/// that cannot be shown takes three.
+fn fitting(bytes: &[u8], room: usize, part: fn(&[u8], usize) -> &[u8]) -> (Decoded, usize) {
+    let all = part(bytes, room);
+    let decoded = decode(all);
+    if decoded.text.len() <= room {
+        return (decoded, all.len());
+    }
+    let third = part(bytes, room / 3);
+    (decode(third), third.len())
+}
+
+fn start_of(bytes: &[u8], length: usize) -> &[u8] {
+    let part = bytes.get(..length).unwrap_or(bytes);
+    part.get(..part.len() - incomplete_end(part)).unwrap_or_default()
+}
+
+fn end_of(bytes: &[u8], length: usize) -> &[u8] {
+    let part = bytes.get(bytes.len().saturating_sub(length)..).unwrap_or_default();
+    part.get(incomplete_start(part)..).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(end: End, output: &[u8]) -> String {
+        let total_bytes = output.len() as u64;
+        command(&Command { end, head: output, total_bytes, ..silent() })
     }
 
-    /// The start of one text and the end of another (or the same), with what is missing between.
-    fn joined((head, tail): (&str, &str), missing: u64, replaced: u64, bytes_max: usize) -> Self {
-        let is_one = std::ptr::eq(head, tail);
-        let shown_head = prefix(head, bytes_max / 2);
-        let shown_tail = suffix(tail, bytes_max / 2);
-        let given = (shown_head.len() + shown_tail.len()) as u64;
-        let all = if is_one { head.len() } else { head.len() + tail.len() } as u64;
-        let omitted = missing + all.saturating_sub(given);
-        let text = format!("{shown_head}\n[... {omitted} bytes omitted ...]\n{shown_tail}");
-        Self { text, replaced, omitted }
+    fn silent() -> Command<'static> {
+        Command {
+            end: End::Code(0),
+            head: b"",
+            tail: b"",
+            total_bytes: 0,
+            spill: None,
+            duration: Duration::from_millis(1_540),
+            memory_bytes: Some(512 * 1024 * 1024),
+        }
+    }
+
+    #[test]
+    fn every_end_is_told_apart() {
+        for (end, expected) in [
+            (End::Code(0), "[exit status 0]"),
+            (End::Code(127), "[exit status 127]"),
+            (End::Signal(9), "[ended by signal 9 (SIGKILL)]"),
+            (End::Signal(34), "[ended by signal 34]"),
+            (End::TimedOut, "[timed out after 1.5 s"),
+            (End::OutOfMemory, "[ended: it ran out of its memory limit of 512 MiB]"),
+            (End::Cancelled, "[cancelled after 1.5 s]"),
+        ] {
+            let text = ended(end, b"partial\n");
+            assert!(text.starts_with("partial\n[") && text.contains(expected), "{text}");
+            assert_eq!(text.lines().count(), 2);
+        }
+    }
+
+    #[test]
+    fn silence_is_named() {
+        assert_eq!(command(&silent()), "(no output)\n[exit status 0]");
+        assert_eq!(ended(End::Code(0), b"\n"), "\n[exit status 0]", "a line end is output");
+        assert_eq!(ended(End::Code(0), b"a"), "a\n[exit status 0]");
+    }
+
+    #[test]
+    fn bad_bytes_are_counted() {
+        let text = ended(End::Code(0), b"\xf0\n");
+        assert_eq!(
+            text,
+            "\u{fffd}\n[1 bytes are not UTF-8 text and shown as \u{fffd}]\n[exit status 0]"
+        );
+    }
+
+    #[test]
+    fn head_and_tail_surround_an_exact_count() {
+        let whole = "中".repeat(40_000);
+        let bytes = whole.as_bytes();
+        // Cut inside characters at both ends, as a capture by bytes does.
+        let (head, tail) = (&bytes[..10_000], &bytes[110_001..]);
+        let spill = Some((Path::new("/session/out"), 120_000));
+        let text = command(&Command { head, tail, total_bytes: 120_000, spill, ..silent() });
+        let expected = format!(
+            "{0}\n[... 100002 bytes omitted ...]\n{0}\n[the whole output is in `/session/out`; page it \
+             with read, starting at offset 1]\n[exit status 0]",
+            "中".repeat(3_333)
+        );
+        assert_eq!(text, expected);
+        let spill = Some((Path::new("/s"), 50_000));
+        let text = command(&Command { head, tail, total_bytes: 120_000, spill, ..silent() });
+        assert!(text.contains("[the first 50000 bytes of the output are in `/s`;"), "{text}");
+    }
+
+    #[test]
+    fn output_larger_than_a_result_is_cut_and_counted() {
+        for unit in ["#", "中", "🙂", "\0", "\u{1b}"] {
+            let whole = unit.repeat(100_000);
+            let (head, tail) = whole.as_bytes().split_at(whole.len() / 2);
+            let total_bytes = whole.len() as u64;
+            let text = command(&Command { head, tail, total_bytes, ..silent() });
+            assert!(text.len() <= TOOL_RESULT_BYTES_MAX, "{} bytes", text.len());
+            let omitted = text.split("[... ").nth(1).and_then(|rest| rest.split(' ').next());
+            let omitted: usize = omitted.unwrap().parse().unwrap();
+            let shown = if unit == "\0" { "\u{fffd}" } else { unit };
+            assert_eq!(
+                text.matches(shown).count() - usize::from(unit == "\0"),
+                (whole.len() - omitted) / unit.len(),
+                "{unit:?}"
+            );
+        }
+        let exact = "x".repeat(TOOL_RESULT_BYTES_MAX - RESULT_NOTES_BYTES);
+        assert_eq!(ended(End::Code(0), exact.as_bytes()), exact.clone() + "\n[exit status 0]");
+        let text = ended(End::Code(0), (exact + "yy").as_bytes());
+        assert!(text.contains("[... 2 bytes omitted ...]"));
+    }
+
+    #[test]
+    fn head_and_tail_that_are_the_whole_are_joined() {
+        let bytes = "a中b".as_bytes();
+        let (head, tail) = bytes.split_at(2);
+        let text = command(&Command { head, tail, total_bytes: 5, ..silent() });
+        assert_eq!(text, "a中b\n[exit status 0]");
     }
 }

@@ -320,5 +320,5 @@ const _: fn() = || {
     let _ = (Reply::status, Reply::bytes, Reply::stream, Reply::open_stream, Turn::text);
     let _ = (Reply::then_chunk, Reply::then_bytes, Reply::then_pause, Reply::then_cut);
     let _ = (Reply::after, Turn::call, Turn::finish, Server::start, Server::base_url);
-    let _ = (Server::requests, Request::header);
+    let _ = (Server::requests, Request::header, |request: &Request| request.connection);
 };

@@ -43,9 +43,11 @@ pub fn verdict(hook: &str, exit: &Exit, stdout: &[u8], stderr: &[u8]) -> Verdict
             deny(hook, "hook-denied", &words(if stderr.is_empty() { stdout } else { stderr }))
         }
         Exit::TimedOut => deny(hook, "hook-timeout", "it did not answer in time"),
-        Exit::Code(_) | Exit::Signal(_) | Exit::OutOfMemory | Exit::Cancelled => {
-            deny(hook, "hook-failed", &format!("it failed ({exit}): {}", words(stderr)))
-        }
+        Exit::Code(code) => failed(hook, &format!("exit code {code}"), stderr),
+        Exit::Signal(signal) => failed(hook, &format!("signal {signal}"), stderr),
+        Exit::OutOfMemory => failed(hook, "out of memory", stderr),
+        Exit::OutputCapped => failed(hook, "too much output", stderr),
+        Exit::Cancelled => failed(hook, "the run was stopped", stderr),
     }
 }
 
@@ -66,13 +68,17 @@ fn said(hook: &str, stdout: &[u8]) -> Verdict {
     match answer {
         Ok(Answer { decision: Said::Pass, .. }) => Verdict::Pass(Vec::new()),
         Ok(Answer { decision: Said::Ask, reason }) => {
-            Verdict::Require(vec![by_hook(hook, "hook-ask", &prefix(&reason, WORDS_BYTES_MAX))])
+            Verdict::Require(vec![by_hook(hook, "hook-ask", prefix(&reason, WORDS_BYTES_MAX))])
         }
         Ok(Answer { decision: Said::Deny, reason }) => {
             deny(hook, "hook-denied", prefix(&reason, WORDS_BYTES_MAX))
         }
         Err(error) => deny(hook, "hook-garbage", &format!("its answer is not understood: {error}")),
     }
+}
+
+fn failed(hook: &str, how: &str, stderr: &[u8]) -> Verdict {
+    deny(hook, "hook-failed", &format!("it failed ({how}): {}", words(stderr)))
 }
 
 fn deny(hook: &str, code: &str, sentence: &str) -> Verdict {

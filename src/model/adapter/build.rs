@@ -187,12 +187,17 @@ impl AnswerBuilder {
         }
         let usage = self.usage.unwrap_or_else(|| estimate(request, self.bytes));
         let finish = agreed_finish(finish, &self.calls);
-        if content.trim().is_empty() && self.calls.is_empty() {
-            match finish {
-                Finish::Stop | Finish::ToolUse => return Err(ModelError::Empty),
-                Finish::Error => return Err(ModelError::FinishedWithError(finish_detail)),
-                Finish::Length => {}
+        match finish {
+            // Calls of an answer that broke off are no content: nobody knows what they lack.
+            Finish::Error if content.trim().is_empty() => {
+                return Err(ModelError::FinishedWithError(finish_detail));
             }
+            Finish::Stop | Finish::ToolUse
+                if content.trim().is_empty() && self.calls.is_empty() =>
+            {
+                return Err(ModelError::Empty);
+            }
+            Finish::Stop | Finish::ToolUse | Finish::Length | Finish::Error => {}
         }
         let answer = Answer {
             content,

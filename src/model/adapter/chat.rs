@@ -2,7 +2,7 @@
 //! servers that speak nearly the same. Reads leniently, writes the common subset.
 
 use super::build::AnswerBuilder;
-use super::{ErrorContext, Progress, error_in_answer, invalid};
+use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid};
 use crate::model::error::ModelError;
 use crate::model::message::{
     Finish, Message, ModelRequest, ModelToolCall, Replay, Thinking, ThinkingLevel, Usage,
@@ -400,15 +400,6 @@ fn text_of(content: &Value) -> String {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => String::new(),
     }
-}
-
-/// Arguments are JSON in a string; some servers send the JSON itself, whose bytes are then kept.
-fn argument_text(raw: &RawValue) -> Result<String, ModelError> {
-    let text = raw.get();
-    if text.starts_with('"') {
-        return serde_json::from_str(text).map_err(invalid);
-    }
-    Ok(if text == "null" { String::new() } else { text.to_owned() })
 }
 
 /// Streamed reasoning details come in pieces; the provider wants them back whole.

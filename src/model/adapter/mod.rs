@@ -3,8 +3,13 @@
 //! An adapter is two pure halves, `body` (request to JSON) and a reader (events or a whole JSON
 //! document into an [`build::AnswerBuilder`]). Neither does IO; `http` moves the bytes.
 
+pub(crate) mod anthropic;
 pub(crate) mod build;
 pub(crate) mod chat;
+pub(crate) mod responses;
+pub(crate) mod stream;
+#[cfg(test)]
+mod tests;
 
 use crate::base::secret::Secret;
 use crate::model::error::{ModelError, StatusError, StatusKind};
@@ -13,6 +18,7 @@ use crate::model::providers::{AdapterKind, Endpoint};
 use crate::model::sse::SseEvent;
 use build::AnswerBuilder;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Whether the stream goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +33,8 @@ pub(crate) enum Progress {
 pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
     match endpoint.adapter {
         AdapterKind::Chat => chat::body(endpoint, request),
+        AdapterKind::Anthropic => anthropic::body(endpoint, request),
+        AdapterKind::Responses => responses::body(endpoint, request),
     }
 }
 
@@ -34,13 +42,26 @@ pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
 pub(crate) const fn path(adapter: AdapterKind) -> &'static str {
     match adapter {
         AdapterKind::Chat => chat::PATH,
+        AdapterKind::Anthropic => anthropic::PATH,
+        AdapterKind::Responses => responses::PATH,
+    }
+}
+
+/// The header that every request of an adapter carries.
+pub(crate) const fn fixed_header(adapter: AdapterKind) -> Option<(&'static str, &'static str)> {
+    match adapter {
+        AdapterKind::Anthropic => Some(anthropic::VERSION),
+        AdapterKind::Chat | AdapterKind::Responses => None,
     }
 }
 
 /// The header that carries the key.
 pub(crate) fn key_header(adapter: AdapterKind, key: &Secret) -> (&'static str, String) {
     match adapter {
-        AdapterKind::Chat => ("authorization", format!("Bearer {}", key.expose())),
+        AdapterKind::Chat | AdapterKind::Responses => {
+            ("authorization", format!("Bearer {}", key.expose()))
+        }
+        AdapterKind::Anthropic => ("x-api-key", key.expose().to_owned()),
     }
 }
 
@@ -49,6 +70,10 @@ pub(crate) fn key_header(adapter: AdapterKind, key: &Secret) -> (&'static str, S
 pub(crate) enum Reader {
     /// Chat Completions.
     Chat(chat::ChatReader),
+    /// Messages.
+    Anthropic(anthropic::AnthropicReader),
+    /// Responses.
+    Responses(responses::ResponsesReader),
 }
 
 impl Reader {
@@ -56,6 +81,8 @@ impl Reader {
     pub(crate) fn new(endpoint: &Endpoint) -> Self {
         match endpoint.adapter {
             AdapterKind::Chat => Self::Chat(chat::ChatReader::new(endpoint)),
+            AdapterKind::Anthropic => Self::Anthropic(anthropic::AnthropicReader::new(endpoint)),
+            AdapterKind::Responses => Self::Responses(responses::ResponsesReader::new(endpoint)),
         }
     }
 
@@ -67,6 +94,8 @@ impl Reader {
     ) -> Result<Progress, ModelError> {
         match self {
             Self::Chat(reader) => reader.event(event, answer),
+            Self::Anthropic(reader) => reader.event(event, answer),
+            Self::Responses(reader) => reader.event(event, answer),
         }
     }
 
@@ -74,6 +103,7 @@ impl Reader {
     pub(crate) fn end(&mut self, answer: &mut AnswerBuilder) {
         match self {
             Self::Chat(reader) => reader.end(answer),
+            Self::Anthropic(_) | Self::Responses(_) => {}
         }
     }
 
@@ -85,6 +115,8 @@ impl Reader {
     ) -> Result<(), ModelError> {
         match self {
             Self::Chat(reader) => reader.whole(body, answer),
+            Self::Anthropic(reader) => reader.whole(body, answer),
+            Self::Responses(reader) => reader.whole(body, answer),
         }
     }
 }
@@ -180,4 +212,13 @@ impl ErrorContext {
 /// A document that is not of the protocol's form.
 pub(crate) fn invalid(problem: impl std::fmt::Display) -> ModelError {
     ModelError::InvalidAnswer { problem: build::bounded(&problem.to_string()) }
+}
+
+/// Arguments are JSON in a string; some servers send the JSON itself, whose bytes are then kept.
+pub(crate) fn argument_text(raw: &RawValue) -> Result<String, ModelError> {
+    let text = raw.get();
+    if text.starts_with('"') {
+        return serde_json::from_str(text).map_err(invalid);
+    }
+    Ok(if text == "null" { String::new() } else { text.to_owned() })
 }

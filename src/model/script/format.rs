@@ -1,13 +1,11 @@
 //! The form of a script: one JSON object a line, strict keys, errors with file and line. What a turn
 //! does is the business of `script`; the format is described in docs/script-format.md.
 
+use crate::base::limits::SCRIPT_REPEAT_MAX;
 use crate::model::error::ModelError;
 use crate::model::message::{Finish, Usage};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-
-/// Turns that one `repeat` may stand for.
-const REPEAT_MAX: usize = 10_000;
 
 /// One turn: what is expected, and what is answered.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -125,6 +123,9 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Turn>, ModelError> {
             place: format!("{}:{line_number}", crate::base::text::escape(name)),
             problem: crate::base::text::escape(&problem),
         };
+        if !line.starts_with('{') {
+            return Err(wrong("a turn is one JSON object on one line".to_owned()));
+        }
         let mut turn: Turn = serde_json::from_str(line).map_err(|error| {
             wrong(format!("column {}: {}", error.column(), without_position(&error)))
         })?;
@@ -143,7 +144,7 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Vec<Turn>, ModelError> {
 }
 
 fn check(turn: &Turn) -> Result<(), &'static str> {
-    if turn.repeat.is_some_and(|count| count == 0 || count > REPEAT_MAX) {
+    if turn.repeat.is_some_and(|count| count == 0 || count > SCRIPT_REPEAT_MAX) {
         return Err("`repeat` must be between 1 and 10000");
     }
     if turn.chunk == Some(0) {

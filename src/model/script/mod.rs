@@ -5,19 +5,44 @@
 //! a test.
 
 mod format;
+pub mod record;
+#[cfg(test)]
+mod tests;
 
-use crate::base::limits::MODEL_EVENT_BYTES_MAX;
+use crate::base::limits::{MODEL_EVENT_BYTES_MAX, SCRIPT_BYTES_MAX};
 use crate::base::text::{escape, prefix};
+use crate::model::ModelConfig;
 use crate::model::adapter::ErrorContext;
 use crate::model::adapter::build::AnswerBuilder;
 use crate::model::error::ModelError;
 use crate::model::message::{Answer, Finish, Message, ModelRequest, Shown, StreamEvent};
 use crate::model::retry_after;
 use format::{ErrorKind, ErrorLine, Turn};
+use std::io::Read as _;
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 type Sink<'a> = &'a mut dyn FnMut(StreamEvent) -> Shown;
+
+/// Reads the file of a `script/FILE` model.
+///
+/// # Errors
+/// [`ModelError::Configuration`] if it cannot be read.
+pub fn read(path: &Path) -> Result<ModelConfig, ModelError> {
+    let name = path.display().to_string();
+    let wrong = |problem: String| {
+        ModelError::Configuration(format!("script `{}`: {problem}", escape(&name)))
+    };
+    let file = std::fs::File::open(path).map_err(|error| wrong(error.to_string()))?;
+    let mut text = String::new();
+    let read = file.take(SCRIPT_BYTES_MAX + 1).read_to_string(&mut text);
+    let bytes = read.map_err(|error| wrong(error.to_string()))?;
+    if bytes as u64 > SCRIPT_BYTES_MAX {
+        return Err(wrong(format!("is longer than {SCRIPT_BYTES_MAX} bytes")));
+    }
+    Ok(ModelConfig::Script { name, text })
+}
 
 /// A script and how far it has been played.
 #[derive(Debug)]

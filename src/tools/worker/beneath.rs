@@ -6,103 +6,21 @@
 //! goes on from directories that are already held.
 
 use super::job::{FileIdentity, FileJob, Root};
+use super::node::{Facts, facts, io_error, open_at};
 use super::protect::{Access, Protections};
 use super::reply::{FileKind, JobError};
 use super::shown;
 use crate::base::paths::normalise;
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{self as rfs, AtFlags, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{self as rfs, Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
 /// The kernel gives up after 40 links in one path; so does this walk.
 const LINKS_MAX: usize = 40;
-
-const RESOLVE: ResolveFlags =
-    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
-
-/// Opens one name beneath a held directory; never follows a link.
-pub(super) fn open_at(
-    directory: BorrowedFd<'_>,
-    name: &OsStr,
-    flags: OFlags,
-    mode: Mode,
-) -> Result<OwnedFd, Errno> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    rfs::openat2(directory, name, flags, mode, RESOLVE)
-}
-
-/// What the system says about an open file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Facts {
-    pub(super) kind: FileKind,
-    pub(super) identity: FileIdentity,
-    pub(super) links: u64,
-    pub(super) bytes: u64,
-    pub(super) mode: u32,
-    pub(super) owner: (u32, u32),
-}
-
-/// The facts of an open file.
-pub(super) fn facts(file: BorrowedFd<'_>) -> Result<Facts, Errno> {
-    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    rfs::statx(file, "", AtFlags::EMPTY_PATH, wanted).map(|stat| facts_of(&stat))
-}
-
-/// Which file a path names now, links followed; `None` if none can be told.
-pub(super) fn identity_of(path: &Path) -> Option<FileIdentity> {
-    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    rfs::statx(rfs::CWD, path, AtFlags::empty(), wanted).ok().map(|stat| facts_of(&stat).identity)
-}
-
-fn facts_of(stat: &rfs::Statx) -> Facts {
-    let has_birth = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::BTIME);
-    let born = stat.stx_btime;
-    let born_ns =
-        born.tv_sec.checked_mul(1_000_000_000).and_then(|ns| ns.checked_add(born.tv_nsec.into()));
-    Facts {
-        kind: kind_of(rfs::FileType::from_raw_mode(stat.stx_mode.into())),
-        identity: FileIdentity {
-            device: (u64::from(stat.stx_dev_major) << 32) | u64::from(stat.stx_dev_minor),
-            inode: stat.stx_ino,
-            born_ns: born_ns.filter(|_| has_birth),
-        },
-        links: stat.stx_nlink.into(),
-        bytes: stat.stx_size,
-        mode: stat.stx_mode.into(),
-        owner: (stat.stx_uid, stat.stx_gid),
-    }
-}
-
-/// The kind behind a file type of the system.
-pub(super) const fn kind_of(file_type: rfs::FileType) -> FileKind {
-    match file_type {
-        rfs::FileType::RegularFile => FileKind::Regular,
-        rfs::FileType::Directory => FileKind::Directory,
-        rfs::FileType::Symlink => FileKind::Symlink,
-        rfs::FileType::Fifo => FileKind::Fifo,
-        rfs::FileType::Socket => FileKind::Socket,
-        rfs::FileType::CharacterDevice | rfs::FileType::BlockDevice => FileKind::Device,
-        rfs::FileType::Unknown => FileKind::Other,
-    }
-}
-
-/// An error of the system as an answer.
-pub(super) fn io_error(action: &str, path: &Path, errno: Errno) -> JobError {
-    let path_shown = shown::path(path);
-    match errno {
-        Errno::NOENT => JobError::NotFound { path: path_shown },
-        Errno::LOOP | Errno::XDEV | Errno::AGAIN => JobError::Changed { path: path_shown },
-        errno => JobError::Io {
-            action: action.to_owned(),
-            path: path_shown,
-            problem: std::io::Error::from(errno).to_string(),
-        },
-    }
-}
 
 /// The roots and protections of a job: every path goes through here.
 #[derive(Debug)]
@@ -154,12 +72,20 @@ impl<'job> Places<'job> {
     pub(super) fn to_write(&self, path: &str) -> Result<Place, JobError> {
         let place = self.resolve(&self.asked(path)?)?;
         self.check(&place, Access::Write)?;
-        let root = self.root_of(&place.real);
-        if root.is_some_and(|root| root.writable) {
-            return Ok(place);
+        let writable = |path: &Path| self.deepest_root(path).is_some_and(|root| root.writable);
+        if !writable(&place.real) {
+            let roots = self.roots_shown(true);
+            return Err(JobError::ReadOnly { path: shown::path(&place.real), roots });
         }
-        let roots = self.roots_shown(true);
-        Err(JobError::ReadOnly { path: shown::path(&place.real), roots })
+        let is_file = place.node.as_ref().is_some_and(|(_, facts)| facts.kind == FileKind::Regular);
+        if is_file && !place.real.parent().is_some_and(writable) {
+            return Err(JobError::Io {
+                action: "replace".to_owned(),
+                path: shown::path(&place.real),
+                problem: "only this file may be written, not its directory; use `bash`".to_owned(),
+            });
+        }
+        Ok(place)
     }
 
     fn check(&self, place: &Place, access: Access) -> Result<(), JobError> {
@@ -171,11 +97,19 @@ impl<'job> Places<'job> {
         self.protections.check(&place.real, identity, access)
     }
 
-    fn root_of(&self, path: &Path) -> Option<&'job Root> {
-        self.roots
-            .iter()
-            .filter(|root| path.starts_with(&root.path))
-            .max_by_key(|root| root.path.components().count())
+    fn roots_of(&self, path: &Path) -> impl Iterator<Item = &'job Root> {
+        self.roots.iter().filter(move |root| path.starts_with(&root.path))
+    }
+
+    /// The root that says what may be done at a real path.
+    fn deepest_root(&self, path: &Path) -> Option<&'job Root> {
+        self.roots_of(path).max_by_key(|root| root.path.components().count())
+    }
+
+    /// The root at which a walk to `path` starts: one inside another could have been swapped for a
+    /// link by whoever may write there.
+    fn outermost_root(&self, path: &Path) -> Option<&'job Root> {
+        self.roots_of(path).min_by_key(|root| root.path.components().count())
     }
 
     fn roots_shown(&self, only_writable: bool) -> String {
@@ -252,7 +186,7 @@ impl<'places> Walk<'places> {
             via: self.via.as_deref().map(shown::path),
             roots: self.places.roots_shown(false),
         };
-        let root = self.places.root_of(target).ok_or_else(outside)?;
+        let root = self.places.outermost_root(target).ok_or_else(outside)?;
         let open = |path: &Path| {
             rfs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
                 .map_err(|errno| io_error("open", path, errno))
@@ -433,9 +367,4 @@ impl Place {
         }
         Ok((std::fs::File::from(fd), opened))
     }
-}
-
-/// The bytes of a name.
-pub(super) fn bytes_of(name: &OsStr) -> &[u8] {
-    name.as_bytes()
 }

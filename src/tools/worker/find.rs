@@ -22,7 +22,8 @@ pub(super) fn list(
     clock: &Stopwatch,
 ) -> Result<Done, JobError> {
     let depth = arguments.depth.unwrap_or(1).clamp(1, 10);
-    let options = options(job, arguments.all, depth, clock);
+    let options = options(job, arguments.all, clock);
+    let options = Options { depth, ..options };
     find(job, places, arguments.path.as_deref(), options, &|_| true)
 }
 
@@ -34,19 +35,23 @@ pub(super) fn glob(
     clock: &Stopwatch,
 ) -> Result<Done, JobError> {
     let matcher = compile(&arguments.pattern)?;
-    let options = options(job, arguments.all, u64::MAX, clock);
+    let options = options(job, arguments.all, clock);
+    let hidden = options.hidden || names_hidden(&arguments.pattern);
+    let options = Options { hidden, ..options };
     find(job, places, arguments.path.as_deref(), options, &|entry| {
         entry.kind != FileKind::Directory && matcher.is_match(entry.relative)
     })
 }
 
-pub(super) fn options<'a>(
-    job: &FileJob,
-    all: Option<bool>,
-    depth: u64,
-    clock: &'a Stopwatch,
-) -> Options<'a> {
-    Options { all: all.unwrap_or(false), depth, entries: job.limits.entries, clock }
+/// The options of a walk through everything below its start.
+pub(super) fn options<'a>(job: &FileJob, all: Option<bool>, clock: &'a Stopwatch) -> Options<'a> {
+    let all = all.unwrap_or(false);
+    Options { all, hidden: all, depth: u64::MAX, entries: job.limits.entries, clock }
+}
+
+/// Whether a pattern asks for hidden names itself, as `.github/*` does.
+pub(super) fn names_hidden(pattern: &str) -> bool {
+    pattern.split(['/', '{', ',']).any(|part| part.starts_with('.') && part != ".")
 }
 
 /// Compiles a glob over relative paths: `*` and `?` stay within one directory.

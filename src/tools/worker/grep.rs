@@ -4,23 +4,25 @@
 //! expression cannot take more than linear time; its size, the bytes read and the time are bounded.
 
 use super::Stopwatch;
-use super::beneath::{Place, Places, facts, open_at};
-use super::find::{compile, options};
+use super::beneath::{Place, Places};
+use super::find::{compile, names_hidden, options};
 use super::job::FileJob;
+use super::node::{facts, open_at};
 use super::reply::{Coverage, Done, FileKind, JobError, Matched, MatchedLine, Stopped};
 use super::shown;
-use super::walk::{Entry, walk};
+use super::walk::{Entry, Options, walk};
 use crate::base::limits::{GREP_LINE_BYTES_MAX, PATTERN_BYTES_MAX, REGEX_BYTES_MAX};
 use crate::base::text::{escape, prefix};
 use crate::call::request::GrepArguments;
 use globset::GlobMatcher;
-use grep_matcher::Matcher as _;
+use grep_matcher::{LineTerminator, Matcher as _};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder, Sink, SinkFinish, SinkMatch};
 use rustix::fd::AsFd as _;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Longest line that is searched.
 const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -33,12 +35,14 @@ pub(super) fn grep(
     clock: &Stopwatch,
 ) -> Result<Done, JobError> {
     let include = arguments.include.as_deref().map(include_matcher).transpose()?;
-    let mut search = Search::new(job, matcher(arguments)?, clock);
+    let mut search = Search::new(job, places, matcher(arguments)?, clock);
     let (place, facts) = places.existing(arguments.path.as_deref().unwrap_or("."))?;
     if facts.kind != FileKind::Directory {
         return search.single(&place);
     }
-    let options = options(job, arguments.all, u64::MAX, clock);
+    let options = options(job, arguments.all, clock);
+    let hidden = options.hidden || arguments.include.as_deref().is_some_and(names_hidden);
+    let options = Options { hidden, ..options };
     let coverage = walk(places, &place, options, &mut |entry, coverage| {
         let wanted = entry.kind == FileKind::Regular
             && include.as_ref().is_none_or(|(glob, whole)| is_included(glob, *whole, entry));
@@ -74,6 +78,7 @@ fn matcher(arguments: &GrepArguments) -> Result<RegexMatcher, JobError> {
 }
 
 struct Search<'a> {
+    places: &'a Places<'a>,
     matcher: RegexMatcher,
     searcher: Searcher,
     clock: &'a Stopwatch,
@@ -90,15 +95,21 @@ struct Room {
 }
 
 impl<'a> Search<'a> {
-    fn new(job: &FileJob, matcher: RegexMatcher, clock: &'a Stopwatch) -> Self {
+    fn new(
+        job: &FileJob,
+        places: &'a Places<'a>,
+        matcher: RegexMatcher,
+        clock: &'a Stopwatch,
+    ) -> Self {
         let searcher = SearcherBuilder::new()
             .line_number(true)
+            .line_terminator(LineTerminator::crlf())
             .heap_limit(Some(LINE_BYTES_MAX))
             .binary_detection(BinaryDetection::quit(0))
             .build();
         let room = Room { lines: job.limits.found, bytes: job.limits.page_bytes };
         let matched = Matched::default();
-        Self { matcher, searcher, clock, bytes: job.limits.scan_bytes, room, matched }
+        Self { places, matcher, searcher, clock, bytes: job.limits.scan_bytes, room, matched }
     }
 
     fn done(self, coverage: Coverage) -> Done {
@@ -108,8 +119,7 @@ impl<'a> Search<'a> {
     fn single(mut self, place: &Place) -> Result<Done, JobError> {
         let (file, facts) = place.open_file()?;
         let mut coverage = Coverage::default();
-        coverage.stopped =
-            self.file(file, &shown::name(super::beneath::bytes_of(&place.name)), &mut coverage);
+        coverage.stopped = self.file(file, &shown::path(Path::new(&place.name)), &mut coverage);
         if self.matched.binary > 0 {
             let path = shown::path(&place.real);
             return Err(JobError::Binary { path, bytes: facts.bytes, encoding: None });
@@ -120,12 +130,16 @@ impl<'a> Search<'a> {
     fn entry(&mut self, entry: &Entry<'_>, coverage: &mut Coverage) -> Option<Stopped> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
         let opened = open_at(entry.directory, entry.name, flags, Mode::empty());
-        let file = opened
-            .ok()
-            .filter(|fd| facts(fd.as_fd()).is_ok_and(|facts| facts.kind == FileKind::Regular));
-        match file {
-            Some(fd) => self.file(File::from(fd), &shown::path(entry.relative), coverage),
-            None => {
+        let opened = opened.and_then(|fd| facts(fd.as_fd()).map(|facts| (fd, facts)));
+        match opened {
+            Ok((_, facts)) if self.places.protections.hides_file(facts.identity) => {
+                coverage.protected += 1;
+                None
+            }
+            Ok((fd, facts)) if facts.kind == FileKind::Regular => {
+                self.file(File::from(fd), &shown::path(entry.relative), coverage)
+            }
+            Ok(_) | Err(_) => {
                 coverage.unreadable += 1;
                 None
             }
@@ -181,9 +195,11 @@ impl Room {
 }
 
 impl MatchedLine {
-    /// Bytes it takes in a result, with its number and the marks around it.
+    /// Bytes it takes in a result, with its number, the marks around it and the note on what was
+    /// left out of it.
     fn cost(&self) -> usize {
-        self.file.len() + self.text.len() + 40
+        let note = if self.omitted_bytes > 0 { 50 } else { 0 };
+        self.file.len() + self.line.to_string().len() + self.text.len() + "::\n".len() + note
     }
 }
 

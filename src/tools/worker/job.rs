@@ -103,6 +103,8 @@ pub enum ProtectedPattern {
         root: PathBuf,
         /// The glob.
         pattern: String,
+        /// Globs of the same form; what one of them matches is left.
+        except: Vec<String>,
     },
 }
 
@@ -229,6 +231,24 @@ mod tests {
         };
         let bytes = serde_json::to_vec(&job).unwrap();
         assert_eq!(serde_json::from_slice::<FileJob>(&bytes).unwrap(), job);
+    }
+
+    #[test]
+    fn every_tool_but_bash_is_a_file_job() {
+        use crate::call::request::ToolName;
+        for (tool, raw) in [
+            ("bash", r#"{"command":"ls"}"#),
+            ("edit", r#"{"path":"a","old":"b","new":"c"}"#),
+            ("glob", r#"{"pattern":"*"}"#),
+            ("grep", r#"{"pattern":"x"}"#),
+            ("list", "{}"),
+            ("read", r#"{"path":"a"}"#),
+            ("write", r#"{"path":"a","content":""}"#),
+        ] {
+            let enabled = ToolName::ALL.into_iter().collect();
+            let request = Request::parse(tool, raw, &enabled).unwrap();
+            assert_eq!(FileRequest::of(&request).is_some(), tool != "bash", "{tool}");
+        }
     }
 
     #[test]

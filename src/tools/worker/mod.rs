@@ -9,6 +9,7 @@ mod edit;
 mod find;
 mod grep;
 pub mod job;
+mod node;
 mod protect;
 mod read;
 pub mod reply;

@@ -6,7 +6,7 @@
 
 use super::job::{FileIdentity, Protected, ProtectedKind, ProtectedPattern};
 use super::reply::JobError;
-use super::{beneath, shown};
+use super::{node, shown};
 use globset::{GlobBuilder, GlobMatcher};
 use std::path::{Component, Path, PathBuf};
 
@@ -33,7 +33,7 @@ struct Entry {
 #[derive(Debug)]
 enum Matcher {
     Exact { path: PathBuf, identity: Option<FileIdentity> },
-    Glob { root: PathBuf, literal: PathBuf, matcher: GlobMatcher },
+    Glob { root: PathBuf, literal: PathBuf, matcher: GlobMatcher, except: Vec<GlobMatcher> },
 }
 
 impl Protections {
@@ -48,6 +48,13 @@ impl Protections {
         self.entries
             .iter()
             .any(|entry| entry.kind == ProtectedKind::Hide && entry.matcher.covers(real))
+    }
+
+    /// Whether an opened file is closed to reading, whatever its name.
+    pub(super) fn hides_file(&self, identity: FileIdentity) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| entry.kind == ProtectedKind::Hide && entry.matcher.is_file(Some(identity)))
     }
 
     /// Refuses `real` if it is closed for `access`. `identity` is that of the opened file.
@@ -94,18 +101,15 @@ impl Entry {
     fn new(protected: &Protected) -> Result<Self, JobError> {
         let matcher = match &protected.pattern {
             ProtectedPattern::Exact(path) => {
-                Matcher::Exact { path: path.clone(), identity: beneath::identity_of(path) }
+                Matcher::Exact { path: path.clone(), identity: identity_below(path) }
             }
-            ProtectedPattern::Glob { root, pattern } => {
-                let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-                let glob = glob.map_err(|error| JobError::BadPattern {
-                    pattern: crate::base::text::escape(pattern),
-                    problem: format!("protection rule `{}`: {error}", protected.rule),
-                })?;
+            ProtectedPattern::Glob { root, pattern, except } => {
+                let compile = |pattern: &String| compile(pattern, &protected.rule);
                 Matcher::Glob {
                     root: root.clone(),
                     literal: root.join(literal_part(pattern)),
-                    matcher: glob.compile_matcher(),
+                    matcher: compile(pattern)?,
+                    except: except.iter().map(compile).collect::<Result<_, _>>()?,
                 }
             }
         };
@@ -113,17 +117,27 @@ impl Entry {
     }
 }
 
+fn compile(pattern: &str, rule: &str) -> Result<GlobMatcher, JobError> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    glob.map(|glob| glob.compile_matcher()).map_err(|error| JobError::BadPattern {
+        pattern: crate::base::text::escape(pattern),
+        problem: format!("protection rule `{rule}`: {error}"),
+    })
+}
+
 impl Matcher {
     /// Whether the pattern matches `real` or a directory above it.
     fn covers(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => real.starts_with(path),
-            Self::Glob { root, matcher, literal: _ } => {
+            Self::Glob { root, matcher, except, literal: _ } => {
                 real.strip_prefix(root).is_ok_and(|relative| {
                     relative
                         .ancestors()
                         .filter(|part| !part.as_os_str().is_empty())
-                        .any(|part| matcher.is_match(part))
+                        .any(|part| {
+                            matcher.is_match(part) && !except.iter().any(|left| left.is_match(part))
+                        })
                 })
             }
         }
@@ -140,11 +154,19 @@ impl Matcher {
     fn lies_below(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => path.starts_with(real),
-            Self::Glob { root, literal, matcher: _ } => {
+            Self::Glob { root, literal, matcher: _, except: _ } => {
                 real.starts_with(root) && real != root && literal.starts_with(real)
             }
         }
     }
+}
+
+/// Which file stands at a protected path. A link there that leads to a directory above itself would
+/// close everything; it leads to nothing.
+fn identity_below(path: &Path) -> Option<FileIdentity> {
+    let identity = node::identity_of(path)?;
+    let above = path.ancestors().skip(1).filter_map(node::identity_of);
+    (!above.into_iter().any(|other| other == identity)).then_some(identity)
 }
 
 /// The components before the first that holds a wildcard.
@@ -173,7 +195,20 @@ mod tests {
     }
 
     fn glob(pattern: &str) -> ProtectedPattern {
-        ProtectedPattern::Glob { root: PathBuf::from("/w"), pattern: pattern.to_owned() }
+        let except = Vec::new();
+        ProtectedPattern::Glob { root: PathBuf::from("/w"), pattern: pattern.to_owned(), except }
+    }
+
+    #[test]
+    fn an_exception_leaves_what_it_names() {
+        let pattern = ProtectedPattern::Glob {
+            root: PathBuf::from("/w"),
+            pattern: "**/.env*".to_owned(),
+            except: vec!["**/.env.example".to_owned()],
+        };
+        let protections = protections(pattern, ProtectedKind::Hide);
+        assert!(protections.hides(Path::new("/w/a/.env.local")));
+        assert!(!protections.hides(Path::new("/w/a/.env.example")));
     }
 
     #[test]

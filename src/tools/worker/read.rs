@@ -219,13 +219,29 @@ impl Pager {
         self.full || self.open.len() > self.bytes_max
     }
 
-    /// Ends the last line, if it has no line feed; gives the number of lines seen.
-    fn finish(&mut self) -> u64 {
+    /// Ends the last line, if it has no line feed.
+    fn finish(&mut self) {
         if self.open_bytes > 0 {
             self.end_line();
         }
-        self.ended
     }
+}
+
+/// Ends the page where the scan ended; an error if there is none.
+fn end_page(path: &Path, pager: &mut Pager, scanned: &Scanned) -> Result<(), JobError> {
+    let cut_open = !scanned.reached_end && pager.is_past_page() && !pager.full;
+    if scanned.reached_end || cut_open {
+        pager.finish();
+    }
+    let is_empty_file = pager.first == 1 && scanned.reached_end;
+    if pager.page_lines > 0 || is_empty_file {
+        return Ok(());
+    }
+    let (path, offset, lines) = (shown::path(path), pager.first, pager.ended);
+    Err(match scanned.stopped {
+        Some(stopped) => JobError::NotReached { path, offset, lines, stopped },
+        None => JobError::OffsetPastEnd { path, offset, lines },
+    })
 }
 
 fn page(
@@ -234,18 +250,8 @@ fn page(
     mut pager: Pager,
     scanned: Scanned,
 ) -> Result<Page, JobError> {
-    let cut_open = !scanned.reached_end && pager.is_past_page() && !pager.full;
-    if scanned.reached_end || cut_open {
-        pager.finish();
-    }
+    end_page(path, &mut pager, &scanned)?;
     let lines = pager.ended;
-    if pager.page_lines == 0 && (pager.first > 1 || !scanned.reached_end) {
-        let (path, offset) = (shown::path(path), pager.first);
-        return Err(match scanned.stopped {
-            Some(stopped) => JobError::NotReached { path, offset, lines, stopped },
-            None => JobError::OffsetPastEnd { path, offset, lines },
-        });
-    }
     let mut bytes = pager.page.as_slice();
     if pager.first == 1 && scanned.byte_order_mark {
         bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
@@ -272,4 +278,53 @@ fn page(
         crlf: text.contains("\r\n"),
         text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The page that starts at line `first`, from content that comes in pieces of `step` bytes.
+    fn paged(content: &[u8], first: u64, lines_max: u64, bytes_max: usize, step: usize) -> Pager {
+        let mut pager = Pager { first, lines_max, bytes_max, ..Pager::default() };
+        content.chunks(step).for_each(|piece| pager.push(piece));
+        pager.finish();
+        pager
+    }
+
+    proptest! {
+        #[test]
+        fn pages_joined_are_the_content_however_it_arrives(
+            content in "[a中\n]{0,60}",
+            lines_max in 1_u64..5,
+            bytes_max in 3_usize..20,
+            step in 1_usize..9,
+        ) {
+            let total = content.lines().count() as u64;
+            let (mut joined, mut first) = (Vec::new(), 1);
+            while first <= total {
+                let pager = paged(content.as_bytes(), first, lines_max, bytes_max, step);
+                prop_assert_eq!(pager.ended, total);
+                prop_assert!((1..=lines_max).contains(&pager.page_lines));
+                prop_assert!(pager.page.len() <= bytes_max);
+                match pager.cut {
+                    None => joined.extend_from_slice(&pager.page),
+                    // The cut line is the page's only one, and too long for any page.
+                    Some(bytes) => {
+                        prop_assert!(pager.page_lines == 1 && bytes > bytes_max as u64);
+                        let mut numbered = content.split_inclusive('\n').zip(1..);
+                        let (line, _) = numbered.find(|(_, number)| *number == first).unwrap();
+                        prop_assert!(line.as_bytes().starts_with(&pager.page));
+                        prop_assert!(std::str::from_utf8(&pager.page).is_ok());
+                        prop_assert_eq!(line.len() as u64, bytes);
+                        joined.extend_from_slice(line.as_bytes());
+                    }
+                }
+                first += pager.page_lines;
+            }
+            prop_assert_eq!(joined, content.as_bytes());
+            prop_assert_eq!(paged(content.as_bytes(), total + 1, 1, 9, step).page_lines, 0);
+        }
+    }
 }

@@ -6,7 +6,8 @@
 //! entered, and names that a protection hides are counted, not given.
 
 use super::Stopwatch;
-use super::beneath::{Place, Places, io_error, kind_of, open_at};
+use super::beneath::{Place, Places};
+use super::node::{io_error, kind_of, open_at};
 use super::reply::{Coverage, FileKind, JobError, Stopped};
 use crate::base::limits::{DIRECTORY_ENTRIES_MAX, WALK_DEPTH_MAX};
 use ignore::Match;
@@ -26,6 +27,8 @@ const IGNORE_BYTES_MAX: u64 = 256 * 1024;
 pub(super) struct Options<'a> {
     /// Give ignored and hidden names too.
     pub(super) all: bool,
+    /// Give hidden names, unless they are ignored.
+    pub(super) hidden: bool,
     /// Levels below the start whose names are given; 1 = the start's own.
     pub(super) depth: u64,
     pub(super) entries: u64,
@@ -85,7 +88,7 @@ struct Walker<'a, 'v> {
 
 impl Walker<'_, '_> {
     fn directory(&mut self, directory: &OwnedFd, relative: &Path, level: u64) {
-        let Some(names) = self.sorted_names(directory) else {
+        let Some((names, are_all)) = self.sorted_names(directory) else {
             self.coverage.unreadable += 1;
             return;
         };
@@ -103,6 +106,9 @@ impl Walker<'_, '_> {
         if has_own {
             self.ignores.pop();
         }
+        if !are_all && self.coverage.stopped.is_none() {
+            self.coverage.stopped = Some(Stopped::Entries);
+        }
     }
 
     fn name(&mut self, directory: &OwnedFd, relative: &Path, kind: FileKind, level: u64) {
@@ -117,7 +123,11 @@ impl Walker<'_, '_> {
             return;
         }
         let real = self.start.join(relative);
+        if name == ".git" {
+            return;
+        }
         if self.is_skipped(name, &real, kind) {
+            self.coverage.skipped += 1;
             return;
         }
         if self.places.protections.hides(&real) {
@@ -143,13 +153,10 @@ impl Walker<'_, '_> {
     }
 
     fn is_skipped(&self, name: &OsStr, real: &Path, kind: FileKind) -> bool {
-        if name == ".git" {
-            return true;
-        }
         if self.options.all {
             return false;
         }
-        if name.as_bytes().starts_with(b".") {
+        if !self.options.hidden && name.as_bytes().starts_with(b".") {
             return true;
         }
         let is_directory = kind == FileKind::Directory;
@@ -162,9 +169,11 @@ impl Walker<'_, '_> {
         decided.unwrap_or(false)
     }
 
-    /// The names of a directory in the byte order of their paths, which puts `a/b` after `a.c`.
-    fn sorted_names(&mut self, directory: &OwnedFd) -> Option<Vec<(OsString, FileKind)>> {
+    /// The names of a directory in the byte order of their paths, which puts `a/b` after `a.c`, and
+    /// whether these are all.
+    fn sorted_names(&mut self, directory: &OwnedFd) -> Option<(Vec<(OsString, FileKind)>, bool)> {
         let mut names = Vec::new();
+        let mut are_all = true;
         for entry in rfs::Dir::read_from(directory).ok()? {
             let Ok(entry) = entry else {
                 self.coverage.unreadable += 1;
@@ -175,7 +184,7 @@ impl Walker<'_, '_> {
                 continue;
             }
             if names.len() >= DIRECTORY_ENTRIES_MAX {
-                self.coverage.stopped = Some(Stopped::Entries);
+                are_all = false;
                 break;
             }
             let name = OsString::from_vec(bytes.to_vec());
@@ -188,7 +197,7 @@ impl Walker<'_, '_> {
             key.extend((*kind == FileKind::Directory).then_some(b'/'));
             key
         });
-        Some(names)
+        Some((names, are_all))
     }
 }
 
@@ -201,10 +210,12 @@ fn kind_at(directory: &OwnedFd, name: &OsStr) -> FileKind {
 /// root.
 fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
     let mut found = Vec::new();
-    for above in start.ancestors().skip(1) {
+    for above in start.ancestors() {
         let Ok((place, _)) = places.existing_path(above) else { break };
         let Ok(directory) = open_directory(place.parent.as_fd(), &place.name) else { break };
-        found.extend(read_ignore(directory.as_fd(), above));
+        if above != start {
+            found.extend(read_ignore(directory.as_fd(), above));
+        }
         if kind_at(&directory, OsStr::new(".git")) != FileKind::Other {
             break;
         }
@@ -217,7 +228,7 @@ fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
 fn read_ignore(directory: BorrowedFd<'_>, real: &Path) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
     let fd = open_at(directory, OsStr::new(".gitignore"), flags, Mode::empty()).ok()?;
-    let is_file = super::beneath::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
+    let is_file = super::node::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
     let mut bytes = Vec::new();
     let file = std::fs::File::from(fd);
     is_file.then(|| file.take(IGNORE_BYTES_MAX).read_to_end(&mut bytes).ok()).flatten()?;

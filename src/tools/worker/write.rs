@@ -5,8 +5,9 @@
 //! file keeps its permission bits and, where the system lets it, its owner; set-id bits and extended
 //! attributes are not carried over. A link that leads to the target stays a link.
 
-use super::beneath::{Facts, Place, Places, facts, io_error, open_at};
+use super::beneath::{Place, Places};
 use super::job::FileJob;
+use super::node::{Facts, facts, io_error, open_at};
 use super::reply::{FileKind, JobError, Written};
 use super::shown;
 use crate::base::digest::Digest;

@@ -11,8 +11,13 @@ use std::collections::BTreeMap;
 
 /// Bytes of the file that are compared: enough for sources, bounded for anything else.
 const COMPARED_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Lines of the file that are compared.
+const COMPARED_LINES_MAX: usize = 200_000;
 /// Lines of the text that are laid over the file.
 const LAID_LINES_MAX: usize = 200;
+/// Equal lines of the text that are laid over one line of the file: many equal lines in both must
+/// not cost their product.
+const EQUAL_LINES_MAX: usize = 4;
 /// Lines that are shown.
 const SHOWN_MAX: usize = 3;
 /// Bytes of a line that are compared and shown.
@@ -24,7 +29,7 @@ const LIKENESS_MIN: u32 = 50;
 pub(super) fn nearest(content: &[u8], old: &str) -> (String, Vec<NearLine>) {
     let compared = content.get(..COMPARED_BYTES_MAX).unwrap_or(content);
     let text = String::from_utf8_lossy(compared);
-    let lines: Vec<&str> = text.split('\n').collect();
+    let lines: Vec<&str> = text.split('\n').take(COMPARED_LINES_MAX).collect();
     let wanted: Vec<&str> = old.split('\n').take(LAID_LINES_MAX).collect();
     laid_over(&lines, &wanted).unwrap_or_else(|| most_alike(&lines, &wanted))
 }
@@ -33,7 +38,10 @@ pub(super) fn nearest(content: &[u8], old: &str) -> (String, Vec<NearLine>) {
 fn laid_over(lines: &[&str], wanted: &[&str]) -> Option<(String, Vec<NearLine>)> {
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (offset, line) in wanted.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        places.entry(line.trim()).or_default().push(offset);
+        let offsets = places.entry(line.trim()).or_default();
+        if offsets.len() < EQUAL_LINES_MAX {
+            offsets.push(offset);
+        }
     }
     let mut agreeing: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, line) in lines.iter().enumerate() {
@@ -138,5 +146,11 @@ mod tests {
         assert_eq!(nearest(b"", "x").1, []);
         assert_eq!(nearest(b"\xff\xfe\0\n\r\r", "zebra\n\n").1, []);
         assert_eq!(nearest(&[b'a'; 100_000], "b").1, []);
+    }
+
+    #[test]
+    fn many_equal_lines_in_both_do_not_cost_their_product() {
+        let (content, old) = ("a\n".repeat(2_000_000), "a\n".repeat(10_000) + "b");
+        nearest(content.as_bytes(), &old);
     }
 }

@@ -61,7 +61,7 @@ fn locate(
     let exact = find(content, old);
     let lenient = exact.count == 0 && old.contains(&b'\n') && !old.contains(&b'\r');
     let found = if lenient { find_across_line_ends(content, old) } else { exact };
-    let range = the_only(content, &found, edit, number, path)?;
+    let range = with_whole_line_end(content, the_only(content, &found, edit, number, path)?, old);
     let adapts = new.contains(&b'\n') && !new.contains(&b'\r') && uses_crlf(content, &range);
     let new = if adapts { edit.new.replace('\n', "\r\n").into_bytes() } else { new.to_vec() };
     if content.get(range.clone()) == Some(new.as_slice()) {
@@ -88,6 +88,15 @@ fn the_only(
             let lines = first.iter().map(|range| line_at(content, range.start)).collect();
             Err(JobError::Ambiguous { path, edit: number, count, lines })
         }
+    }
+}
+
+/// A text that begins with a line feed means the whole line end, its CR included.
+fn with_whole_line_end(content: &[u8], range: Range<usize>, old: &[u8]) -> Range<usize> {
+    let cr = range.start.checked_sub(1).filter(|at| content.get(*at) == Some(&b'\r'));
+    match cr.filter(|_| old.starts_with(b"\n") && !old.contains(&b'\r')) {
+        Some(start) => start..range.end,
+        None => range,
     }
 }
 
@@ -141,6 +150,7 @@ fn line_at(content: &[u8], offset: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn edits(pairs: &[(&str, &str)]) -> Vec<Replacement> {
         let own = |(old, new): &(&str, &str)| Replacement {
@@ -166,6 +176,7 @@ mod tests {
             ("a\nb\r\nc\n", &[("b", "x\ny")], "a\nx\r\ny\r\nc\n"),
             ("a\r\nb", &[("b", "x\ny")], "a\r\nx\r\ny"),
             ("a\r\nb", &[("\nb", "\nc")], "a\r\nc"),
+            ("a\r\nb", &[("\nb", "")], "a"),
             ("\u{feff}a\nb\n", &[("a", "A")], "\u{feff}A\nb\n"),
             ("\u{feff}a\nb", &[("\u{feff}a", "\u{feff}A")], "\u{feff}A\nb"),
             (
@@ -179,6 +190,33 @@ mod tests {
             ("abc", &[("b", "")], "ac"),
         ] {
             assert_eq!(planned(content, pairs).unwrap(), expected, "{content:?} {pairs:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn an_edit_replaces_its_one_target_and_nothing_else(
+            before in "[ab\r\n]{0,12}",
+            old in "[xyz\n]{1,6}",
+            new in "[xy$\\\\\n]{0,6}",
+            after in "[ab\r\n]{0,12}",
+        ) {
+            let content = format!("{before}{old}{after}");
+            match planned(&content, &[(&old, &new)]) {
+                Ok(result) => {
+                    // A line end at the start of the target takes its CR with it.
+                    let kept = before.strip_suffix('\r').unwrap_or(&before);
+                    prop_assert!(result.starts_with(kept) && result.ends_with(&after));
+                    let middle = &result.as_bytes()[kept.len()..result.len() - after.len()];
+                    let middle = String::from_utf8_lossy(middle).replace('\r', "");
+                    prop_assert_eq!(middle, new);
+                }
+                Err(error) => {
+                    let twice = find(content.as_bytes(), old.as_bytes()).count > 1;
+                    let same = matches!(error, JobError::NoOp { .. });
+                    prop_assert!(twice || same, "{}", error);
+                }
+            }
         }
     }
 
