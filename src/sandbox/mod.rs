@@ -11,7 +11,6 @@
 //! What a cell is to be is a [`SandboxSpec`]; what it became is an [`Enforced`]. A machine that
 //! refuses namespaces has no init: the monitor then reaps, and finds survivors by descent.
 
-pub mod seccomp;
 mod capture;
 mod child;
 mod enforced;

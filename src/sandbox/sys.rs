@@ -135,3 +135,72 @@ fn loopback_socket() -> io::Result<OwnedFd> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
     Ok(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
+
+/// Puts a filter over this thread. `no_new_privs` must be set.
+pub(super) fn install_filter(program: &mut [libc::sock_filter]) -> io::Result<()> {
+    set_filter(program, 0).map(drop)
+}
+
+/// As `install_filter`; calls to be attended come out of the descriptor that is returned.
+pub(super) fn install_with_listener(program: &mut [libc::sock_filter]) -> io::Result<OwnedFd> {
+    // Without the second flag a signal interrupts a call that is being answered, and a program
+    // that is signalled often repeats it without end. Older kernels do not know it.
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    let number = set_filter(program, flags | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+        .or_else(|_| set_filter(program, flags))?;
+    let number = i32::try_from(number).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just opened this number for us, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn set_filter(program: &mut [libc::sock_filter], flags: libc::c_ulong) -> io::Result<i64> {
+    const SET_FILTER: libc::c_long = 1;
+    let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+    // SAFETY: `sock_fprog` points to as many instructions as it says, since both come from one
+    // slice that outlives the call; the kernel copies them and keeps no address.
+    check(unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) })
+}
+
+/// A call that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Notification {
+    /// Names the call; never used twice.
+    pub(super) id: u64,
+    /// The thread that makes it.
+    pub(super) process: u32,
+    /// Which call.
+    pub(super) number: i32,
+    /// Its arguments.
+    pub(super) arguments: [u64; 6],
+}
+
+/// Waits for the next attended call.
+pub(super) fn receive_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+    // SAFETY: the structure is plain numbers, for which all zero bytes are valid; the kernel
+    // demands that it is zero.
+    let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
+    // SAFETY: the request writes one `seccomp_notif`, which `call` is and which outlives the call.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut call) };
+    check(result.into())?;
+    let libc::seccomp_data { nr, args, .. } = call.data;
+    Ok(Notification { id: call.id, process: call.pid, number: nr, arguments: args })
+}
+
+/// Ends an attended call with an error number, or with 0 as done.
+pub(super) fn answer_notification(listener: BorrowedFd<'_>, id: u64, errno: i32) -> io::Result<()> {
+    let answer = libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 };
+    let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
+    // SAFETY: the request reads one `seccomp_notif_resp`, which `answer` is and which outlives it.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const answer) };
+    check(result.into()).map(drop)
+}
+
+/// Fails when the call is no longer waiting, so that its process number may be another's.
+pub(super) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+    let request = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
+    // SAFETY: the request reads one 64-bit number, which `id` is and which outlives the call.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const id) };
+    check(result.into()).map(drop)
+}
