@@ -16,6 +16,7 @@ mod child;
 mod enforced;
 mod launch;
 mod lossless;
+pub mod probe;
 mod running;
 pub mod seccomp;
 mod spec;

@@ -136,6 +136,54 @@ fn loopback_socket() -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
 
+/// Corrections of Landlock that the kernel tells, as bits.
+pub(super) fn landlock_errata() -> io::Result<i32> {
+    const ERRATA: u32 = 2;
+    // SAFETY: with the errata flag the kernel takes a null pointer of size zero and reads nothing.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            ERRATA,
+        )
+    };
+    i32::try_from(check(result)?).map_err(io::Error::other)
+}
+
+/// Makes one call of the probe table.
+pub(super) fn harmless_call(call: &super::probe::Call) -> io::Result<i64> {
+    let [a, b, c, d, e, f] = call.arguments;
+    // SAFETY: only `probe::calls` makes a `Call`, and its invariant is that no argument is the
+    // address of memory: pointers are null or 1, which no process has mapped. So the kernel can
+    // neither read nor write memory of this process through them.
+    check(unsafe { libc::syscall(call.number, a, b, c, d, e, f) })
+}
+
+/// Asks for the own process number by the 32-bit entry of the kernel.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn foreign_call() -> io::Result<i64> {
+    const GETPID: i64 = 20;
+    let mut answer = GETPID;
+    // SAFETY: `getpid` takes no argument and touches no memory; the 32-bit entry keeps all
+    // registers but the one that carries the answer, and r8 to r11, which are given up here.
+    unsafe {
+        std::arch::asm!(
+            "int 0x80",
+            inout("rax") answer,
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+            options(nostack),
+        );
+    }
+    check(answer)
+}
+
+/// This architecture has no second entry that a 64-bit program could use.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn foreign_call() -> io::Result<i64> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
 /// Puts a filter over this thread. `no_new_privs` must be set.
 pub(super) fn install_filter(program: &mut [libc::sock_filter]) -> io::Result<()> {
     set_filter(program, 0).map(drop)
