@@ -270,3 +270,42 @@ fn own_descriptor(path: &[u8]) -> Option<u32> {
 fn own_path(node: &OwnedFd) -> String {
     format!("/proc/self/fd/{}", node.as_raw_fd())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_grant_decides_about_metadata() {
+        let places = Places {
+            grants: [("/w", true), ("/w/fixed", false), ("/w/fixed/own", true)]
+                .map(|(path, writes)| (PathBuf::from(path), writes))
+                .to_vec(),
+        };
+        for (path, held, changed) in [
+            ("/w/a", true, true),
+            ("/w", true, true),
+            ("/w/fixed/a", true, false),
+            ("/w/fixed/own/a", true, true),
+            ("/w2", false, false),
+            ("/", false, false),
+        ] {
+            let path = Path::new(path);
+            assert_eq!((places.hold(path), places.may_change(path)), (held, changed), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_number_below_the_own_descriptors_is_one() {
+        for (path, number) in [
+            ("/proc/self/fd/3", Some(3)),
+            ("/proc/self/fd/", None),
+            ("/proc/self/fd/3/x", None),
+            ("/proc/self/fd/-1", None),
+            ("/proc/1/fd/3", None),
+            ("/proc/self/cwd", None),
+        ] {
+            assert_eq!(own_descriptor(path.as_bytes()), number, "{path}");
+        }
+    }
+}

@@ -68,6 +68,16 @@ impl Bench {
         Ok(bench)
     }
 
+    /// A bench for this program, in a directory for temporary files.
+    ///
+    /// # Errors
+    /// When no such directory takes the places.
+    pub fn of_this_program() -> io::Result<Self> {
+        let executable = fs::read_link("/proc/self/exe")?;
+        let first = Self::new(Path::new("/var/tmp"), &executable);
+        first.or_else(|_missing| Self::new(Path::new("/tmp"), &executable))
+    }
+
     /// The bench of a machine that refuses namespaces.
     #[must_use]
     pub fn without_namespaces(mut self) -> Self {

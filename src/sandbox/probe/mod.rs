@@ -19,5 +19,5 @@ pub use bench::{Bench, CANARY, ProbeFault, Victim, put};
 pub use calls::{CALLS, CALLS_WITHOUT_NAMESPACES, Call, Stopped};
 pub use facts::{ControlGroups, Facts, NamespaceFact};
 pub use guarantees::{Contrast, PROBES, contrast, expected_errno};
-pub use report::{Finding, GUARANTEES, Held, Probe, Proof, Report};
+pub use report::{Finding, GUARANTEES, Guarantee, Held, Probe, Proof, Report};
 pub use start::Unproven;

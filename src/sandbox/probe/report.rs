@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, ProbeFault};
 use super::facts::Facts;
+use crate::sandbox::Enforced;
 use serde::Serialize;
 use std::fmt;
 
@@ -99,17 +100,34 @@ pub struct Proof {
     pub finding: Finding,
 }
 
+/// What became of one guarantee.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Guarantee {
+    /// Its number.
+    pub guarantee: u8,
+    /// What it says.
+    pub sentence: &'static str,
+    /// As its worst probe says; `None` when none was carried out.
+    pub held: Option<Held>,
+}
+
 /// Facts of the machine and proofs of the guarantees.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
     /// What the machine gives.
     pub facts: Facts,
+    /// What the usual cell has here; `None` when none can be made.
+    pub cell: Option<Enforced>,
+    /// Why no cell can be made.
+    pub no_cell: Option<String>,
+    /// The guarantees, and what was proved of them.
+    pub guarantees: Vec<Guarantee>,
     /// What was proved.
     pub proofs: Vec<Proof>,
 }
 
 impl Report {
-    /// Carries out `probes` on `bench`.
+    /// Looks at the machine, makes a cell, and carries out `probes`.
     #[must_use]
     pub fn of(bench: &Bench, probes: &[Probe]) -> Self {
         let prove = |probe: &Probe| Proof {
@@ -117,32 +135,56 @@ impl Report {
             probe: probe.name,
             finding: (probe.run)(bench).unwrap_or_else(|fault| Finding::fail(fault.to_string())),
         };
-        Self { facts: Facts::of(bench), proofs: probes.iter().map(prove).collect() }
+        let (cell, no_cell) = match bench.run(&bench.script(":")) {
+            Ok(finished) => (Some(finished.enforced), None),
+            Err(failed) => (None, Some(failed.to_string())),
+        };
+        let proofs: Vec<Proof> = probes.iter().map(prove).collect();
+        let worst = |number: u8| {
+            let proofs = proofs.iter().filter(|proof| proof.guarantee == number);
+            proofs.map(|proof| proof.finding.held).max()
+        };
+        let guarantees = GUARANTEES
+            .into_iter()
+            .map(|(guarantee, sentence)| Guarantee { guarantee, sentence, held: worst(guarantee) })
+            .collect();
+        Self { facts: Facts::of(bench), cell, no_cell, guarantees, proofs }
     }
 
-    /// Whether a guarantee holds: as its worst probe says; without a probe it is not shown.
+    /// Whether a guarantee holds, as its worst probe says; `None` when none was carried out.
     #[must_use]
-    pub fn held(&self, guarantee: u8) -> Held {
-        let proofs = self.proofs.iter().filter(|proof| proof.guarantee == guarantee);
-        proofs.map(|proof| proof.finding.held).max().unwrap_or(Held::NotSupported)
+    pub fn held(&self, number: u8) -> Option<Held> {
+        self.guarantees.iter().find(|row| row.guarantee == number).and_then(|row| row.held)
     }
 
-    /// Whether any probe failed.
+    /// Whether no cell can be made, or any probe failed.
     #[must_use]
     pub fn failed(&self) -> bool {
-        self.proofs.iter().any(|proof| proof.finding.held == Held::Fail)
+        self.cell.is_none() || self.proofs.iter().any(|proof| proof.finding.held == Held::Fail)
     }
 }
 
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(formatter, "{}\n\nguarantees", self.facts)?;
-        for (number, sentence) in GUARANTEES {
-            let id = format!("G{number}");
-            writeln!(formatter, "  {id:<3} {:<13} {sentence}", self.held(number))?;
-            for proof in self.proofs.iter().filter(|proof| proof.guarantee == number) {
+        write!(formatter, "{}", self.facts)?;
+        match (&self.cell, &self.no_cell) {
+            (Some(enforced), _) => write!(formatter, "\ncell            {enforced}")?,
+            (None, why) => {
+                write!(
+                    formatter,
+                    "\ncell            none: {}",
+                    why.as_deref().unwrap_or_default()
+                )?;
+            }
+        }
+        write!(formatter, "\n\nguarantees")?;
+        for Guarantee { guarantee, sentence, held } in &self.guarantees {
+            let id = format!("G{guarantee}");
+            let held = held.map_or_else(String::new, |held| held.to_string());
+            write!(formatter, "\n  {id:<3} {held:<13} {sentence}")?;
+            for proof in self.proofs.iter().filter(|proof| proof.guarantee == *guarantee) {
                 let Finding { held, detail } = &proof.finding;
-                writeln!(formatter, "        {held:<13} {}: {detail}", proof.probe)?;
+                write!(formatter, "\n        {held:<13} {}: {detail}", proof.probe)?;
             }
         }
         Ok(())
