@@ -82,7 +82,8 @@ impl Agent {
         }
         if tally.turns >= budget.iterations {
             let limit = budget.iterations;
-            let why = format!("the limit of {limit} model calls is reached; raise --max-iterations");
+            let why =
+                format!("the limit of {limit} model calls is reached; raise --max-iterations");
             return Some(Ending::failed(FinishReason::MaxIterations, why));
         }
         let used = tally.usage.input.saturating_add(tally.usage.output);
@@ -154,8 +155,7 @@ impl Agent {
                 });
             }
         };
-        let listener =
-            model::Listener { on_event: &mut on_event, on_failure: &mut on_failure };
+        let listener = model::Listener { on_event: &mut on_event, on_failure: &mut on_failure };
         let retry = &self.parts.settings.retry;
         let abort = self.parts.chain.abort.for_model();
         let result =
@@ -170,6 +170,7 @@ impl Agent {
         self.tally.turns += 1;
         self.tally.usage = self.tally.usage.plus(answer.usage);
         let cut = answer.finish == Finish::Length;
+        let may_run = answer.may_run_calls();
         let calls = answer.tool_calls.iter();
         let calls = calls.map(|call| (call.id.clone(), call.name.clone(), call.arguments.clone()));
         let places = self.parts.journal.assistant_settled(NewAnswer {
@@ -184,7 +185,9 @@ impl Agent {
         if cut {
             return self.drop_cut_calls(answer.content);
         }
-        if !places.is_empty() {
+        if !places.is_empty() && !may_run {
+            self.reject_open(SyntheticReason::Truncated)?;
+        } else if !places.is_empty() {
             self.drains.reset();
             return Ok(State::Deciding(self.open_items()));
         }

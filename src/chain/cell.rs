@@ -4,10 +4,12 @@
 use crate::base::limits::{KILL_GRACE, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX};
 use crate::base::paths::is_within;
 use crate::call::effects::Access;
-use crate::policy::{CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern};
+use crate::policy::{
+    CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern,
+};
 use crate::sandbox::{
-    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces, Network,
-    Program, SandboxSpec,
+    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces,
+    Network, Program, SandboxSpec,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -44,7 +46,12 @@ impl CellBase {
             program,
             cwd: self.workspace.clone(),
             environment: self.environment.clone(),
-            grants: plan.grants.iter().filter_map(grant).collect(),
+            grants: plan
+                .grants
+                .iter()
+                .filter(|planned| !is_tmp(&planned.path))
+                .filter_map(grant)
+                .collect(),
             masks: plan.masks.iter().filter_map(|mask| planned_mask(mask, approved)).collect(),
             private_tmp: self.private_tmp.clone(),
             scratch: self.scratch.clone(),
@@ -66,6 +73,11 @@ impl CellBase {
     pub fn grants_path(&self, path: &Path) -> bool {
         self.plan.grants.iter().any(|grant| is_within(path, &grant.path))
     }
+}
+
+/// The cell shows its private directory there; the machine's own is in no view.
+fn is_tmp(path: &Path) -> bool {
+    path == Path::new("/tmp") || path == Path::new("/var/tmp")
 }
 
 /// A grant that allows nothing is none. Everything in a cell that may be written or run may be read:
@@ -111,7 +123,8 @@ const fn network(mode: NetworkMode) -> Network {
 
 fn limits(plan: &CellPlan) -> Limits {
     let written = &plan.limits;
-    let milliseconds = |value: Option<u64>, otherwise| value.map_or(otherwise, Duration::from_millis);
+    let milliseconds =
+        |value: Option<u64>, otherwise| value.map_or(otherwise, Duration::from_millis);
     let kept = written.output_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     let kept = kept.map_or(TOOL_RESULT_BYTES_MAX, |bytes| bytes.min(TOOL_RESULT_BYTES_MAX));
     Limits {

@@ -4,10 +4,10 @@
 //! every program and resolved path is listed. A run that nobody watches never waits: there the answer
 //! is no. A remembered answer covers exactly the call that was shown, for this run only.
 
+use crate::audit::record::Reason;
 use crate::base::digest::Digest;
 use crate::base::limits::PERMISSION_TIME_MAX;
 use crate::base::text::{Untrusted, head_and_tail};
-use crate::audit::record::Reason;
 use crate::chain::verdict::{Verdict, place, reason};
 use crate::sandbox::Cancel;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -20,6 +20,9 @@ use std::time::{Duration, Instant};
 /// Bytes of a command or argument that are shown whole; more is shown with its middle left out and
 /// must be approved by reading the audit record or not at all.
 const SHOWN_BYTES_MAX: usize = 4_000;
+
+/// The code of a no that a person said.
+pub const USER_DENIED: &str = "user-denied";
 
 /// Time between two looks at the abort signal while waiting for an answer.
 const WAIT_SLICE: Duration = Duration::from_millis(200);
@@ -126,15 +129,14 @@ impl Permission {
                 let words = "the user said yes to this exact call for the rest of the run";
                 (pass(words), Some(Granted::ForThisRun))
             }
-            Answer::No => deny("user-denied", "the user said no"),
+            Answer::No => deny(USER_DENIED, "the user said no"),
             Answer::TimedOut => deny(
                 "permission-timeout",
                 &format!("nobody answered within {} seconds", self.time_max.as_secs()),
             ),
-            Answer::Unavailable => deny(
-                "ask-headless",
-                "this call needs a person's approval and nobody can be asked",
-            ),
+            Answer::Unavailable => {
+                deny("ask-headless", "this call needs a person's approval and nobody can be asked")
+            }
             Answer::Aborted => deny("aborted", "the run was stopped"),
         }
     }
