@@ -4,6 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    stoplog::sandbox::child_entry(stoplog::tools::worker::serve)
-        .unwrap_or_else(stoplog::cli::main)
+    stoplog::sandbox::child_entry(stoplog::tools::worker::serve).unwrap_or_else(stoplog::cli::main)
 }

@@ -29,8 +29,8 @@ use crate::model::{Model, RetryPolicy};
 use crate::policy::{BoundPolicy, Places, PolicySet};
 use crate::sandbox::Enforced;
 use crate::session::{
-    ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext,
-    SessionDirectory, SnapshotTool, Store, ToolContract,
+    ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
+    SnapshotTool, Store, ToolContract,
 };
 use crate::tools::definitions::definitions;
 use crate::tools::toolbox::{OutputDirectory, Toolbox};
@@ -113,7 +113,12 @@ pub(super) fn new_session(
     let (model, name) = model::connect(&config.model, &config.environment)?;
     let header = header(&grounds.workspace, &name);
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
-    assemble(config, Opened { grounds, directory, journal, model, task, resumed: false }, abort, listener)
+    assemble(
+        config,
+        Opened { grounds, directory, journal, model, task, resumed: false },
+        abort,
+        listener,
+    )
 }
 
 /// A session whose journal is open.
@@ -135,18 +140,22 @@ pub(super) fn assemble(
 ) -> Result<Parts, RunError> {
     let Opened { grounds, directory, journal, model, task, resumed } = opened;
     let policy = Arc::clone(&grounds.policy);
-    let cell = Arc::new(cell::base(&policy, CellInputs {
-        environment: &config.environment,
-        workspace: &grounds.workspace,
-        private_tmp: Some(directory.tmp()),
-        quarantine: Some(directory.quarantine()),
-        namespaces: config.namespaces,
-    })?);
+    let cell = Arc::new(cell::base(
+        &policy,
+        CellInputs {
+            environment: &config.environment,
+            workspace: &grounds.workspace,
+            private_tmp: Some(directory.tmp()),
+            quarantine: Some(directory.quarantine()),
+            namespaces: config.namespaces,
+        },
+    )?);
     let enforced = cell::probe(&cell)?;
     let settings = settings(config, &policy, &grounds.workspace, &model)?;
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
-    let facts = Facts { config, policy: &policy, settings: &settings, model: &model, enforced: &enforced };
+    let facts =
+        Facts { config, policy: &policy, settings: &settings, model: &model, enforced: &enforced };
     let record = facts.session_record(&session, &grounds, resumed);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
     let context = facts.run_context(receipt.sequence());
@@ -344,7 +353,8 @@ fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
 
 /// Who is at the terminal, for grant records.
 fn person(environment: &Environment) -> String {
-    let name = environment.text("USER").or_else(|| environment.text("LOGNAME")).unwrap_or("unknown");
+    let name =
+        environment.text("USER").or_else(|| environment.text("LOGNAME")).unwrap_or("unknown");
     format!("{name} (uid {})", rustix::process::getuid().as_raw())
 }
 
@@ -436,4 +446,3 @@ fn policy_record(set: &PolicySet) -> PolicyRecord {
     });
     PolicyRecord { digest: set.digest(), sources: sources.collect() }
 }
-

@@ -1,6 +1,7 @@
 //! The last steps of every program, in order, seccomp last. Any of them may fail the launch.
 
 use super::super::enforced::{AtStep, Enforced, LimitsHeld, SetupFailed, Step};
+use super::super::seccomp::{self, Filter, FilterSpec, Layer, ProgramKind};
 use super::super::spec::{self, Limits, Network, SandboxSpec};
 use super::super::wire::{self, SetupReport};
 use super::landlock::{self, Rule};
@@ -47,9 +48,13 @@ pub(super) fn with_view(program: &Program<'_>, view: &View, user: bool, setup: &
 }
 
 /// Confines a process on a machine that refuses namespaces, and becomes the program.
-pub(super) fn without_namespaces(program: &Program<'_>, setup: &OwnedFd) -> ! {
+pub(super) fn without_namespaces(
+    program: &Program<'_>,
+    joined: Result<(), SetupFailed>,
+    setup: &OwnedFd,
+) -> ! {
     let spec = program.spec;
-    let confined = grants::without_view(spec).and_then(|rules| {
+    let confined = joined.and_then(|()| grants::without_view(spec)).and_then(|rules| {
         privileges::give_up(Ids::wanted(spec.identity))?;
         let enforced = Enforced {
             namespaces: Vec::new(),
@@ -80,13 +85,39 @@ fn confine(
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from).at(Step::Session)?;
     // Rust ignores it; the program must not inherit that.
     sys::default_broken_pipe_signal().at(Step::Session)?;
-    limit(&spec.limits).at(Step::Limits)?;
+    limit(&spec.limits, program.limits).at(Step::Limits)?;
     // After the change of identity, so that the program's own rights decide.
     rustix::process::chdir(&spec.cwd)
         .about(Step::WorkingDirectory, || spec.cwd.display().to_string())?;
     enforced.landlock_abi = landlock::restrict(rules, spec.network)?;
+    let filter = filter(spec, &enforced)?;
     wire::send(setup, &SetupReport::Enforced(Box::new(enforced))).at(Step::Wire)?;
+    // Last: from here on the filter judges this process's own calls.
+    filter.install().map_err(|error| SetupFailed::because(Step::Seccomp, error.to_string()))?;
     run(program)
+}
+
+/// The filter for the layers that are really in force.
+fn filter(spec: &SandboxSpec, enforced: &Enforced) -> Result<Filter, SetupFailed> {
+    let has = |kind: &str| enforced.namespaces.iter().any(|own| own == kind);
+    // The version of Landlock that brought its scopes.
+    let scopes = enforced.landlock_abi >= landlock::SCOPES_SINCE;
+    let layers = [
+        (Layer::MountView, enforced.mount_view),
+        (Layer::PidNamespace, has("pid")),
+        (Layer::IpcNamespace, has("ipc")),
+        (Layer::NetworkNamespace, has("net")),
+        (Layer::AbstractSocketScope, scopes),
+        (Layer::SignalScope, scopes),
+    ];
+    let program = match spec.program {
+        spec::Program::Exec { .. } => ProgramKind::Foreign,
+        spec::Program::FileJob { .. } => ProgramKind::FileJob,
+    };
+    let layers = layers.into_iter().filter(|(_, held)| *held).map(|(layer, _)| layer).collect();
+    let host_network = spec.network == Network::Host;
+    seccomp::build(&FilterSpec { program, host_network, layers })
+        .map_err(|error| SetupFailed::because(Step::Seccomp, error.to_string()))
 }
 
 /// Ends a process that did not become another program: a served job, or a failure to report.
@@ -102,11 +133,15 @@ fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {
 const EXEC_FAILED: i32 = 127;
 
 /// Sets soft and hard limits; none is ever raised.
-fn limit(limits: &Limits) -> io::Result<()> {
+fn limit(limits: &Limits, held: LimitsHeld) -> io::Result<()> {
+    // A control group counts what is really used; the limit of a process would count what is only
+    // reserved, too.
+    let tree_is_held = held != LimitsHeld::Rlimit;
+    let alone = |value: Option<u64>| value.filter(|_| !tree_is_held);
     let wanted = [
         (Resource::RLIMIT_CORE, Some(0)),
-        (Resource::RLIMIT_DATA, limits.memory_bytes),
-        (Resource::RLIMIT_NPROC, limits.processes),
+        (Resource::RLIMIT_DATA, alone(limits.memory_bytes)),
+        (Resource::RLIMIT_NPROC, alone(limits.processes)),
         (Resource::RLIMIT_FSIZE, limits.file_size_bytes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
     ];

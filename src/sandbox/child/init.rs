@@ -56,7 +56,7 @@ fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
     if let Some(ids) = start.map {
         privileges::map_identity(ids).at(Step::IdentityMap)?;
     }
-    start.group.join();
+    start.group.join().at(Step::ControlGroup)?;
     if spec.network == Network::Off {
         sys::loopback_up().at(Step::Loopback)?;
     }
