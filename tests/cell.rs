@@ -102,8 +102,11 @@ fn stdout(finished: &Finished) -> String {
 }
 
 fn shown(finished: &Finished) -> String {
-    let stderr = String::from_utf8_lossy(&finished.stderr.head).into_owned();
-    format!("{:?} out={:?} err={stderr:?}", finished.exit, stdout(finished))
+    const SHOWN_MAX: usize = 600;
+    let text =
+        |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_MAX)]).into_owned();
+    let (stdout, stderr) = (text(&finished.stdout.head), text(&finished.stderr.head));
+    format!("{:?} out={stdout:?} err={stderr:?}", finished.exit)
 }
 
 fn without_namespaces(rig: &mut Rig) {
@@ -302,10 +305,7 @@ fn ten_thousand_matches_of_one_pattern_are_all_hidden() {
     assert_eq!(stdout(&finished), "0\n0\n", "{}", shown(&finished));
     assert_eq!(finished.enforced.masked, 10_000);
     println!("10,000 masks: {:?}", start.elapsed());
-    assert_eq!(
-        rig.control("cat d*/s*/.env | wc -c"),
-        "0\n60000\n".get(2..).unwrap().to_owned().as_str()
-    );
+    assert_eq!(rig.control("cat d*/*/.env e1/*/.env | wc -c"), "60000\n");
 }
 
 #[test]
@@ -424,6 +424,9 @@ fn daemons_die(rig: &Rig, mark: &str) {
 
 #[test]
 fn time_is_up_for_the_whole_tree() {
+    const LATER: Duration = Duration::from_secs(4);
+    let start = Instant::now();
+    let mut rigs = Vec::new();
     for (never, mark) in [(false, "61.0319"), (true, "61.0320")] {
         let mut rig = Rig::new();
         rig.spec.limits.wall = Duration::from_millis(300);
@@ -431,14 +434,15 @@ fn time_is_up_for_the_whole_tree() {
         if never {
             without_namespaces(&mut rig);
         }
-        let finished =
-            rig.run(&format!("echo part; trap '' TERM; (sleep 1; touch canary) & sleep {mark}"));
+        let text = format!("echo part; trap '' TERM; (sleep 3; touch canary) & sleep {mark}");
+        let finished = rig.run(&text);
         assert_eq!(finished.exit, Exit::TimedOut, "{}", shown(&finished));
         assert_eq!(stdout(&finished), "part\n");
         assert_eq!(processes_with(mark), 0);
-        std::thread::sleep(Duration::from_millis(900));
-        assert!(!rig.workspace().join("canary").exists());
+        rigs.push(rig);
     }
+    std::thread::sleep((LATER + LATER).saturating_sub(start.elapsed()));
+    assert!(rigs.iter().all(|rig| !rig.workspace().join("canary").exists()));
 }
 
 #[test]
@@ -700,7 +704,7 @@ fn memory_is_limited() {
 fn a_control_group_tells_when_memory_ran_out_and_is_removed() {
     let mut rig = Rig::new();
     rig.spec.limits.memory_bytes = Some(64 << 20);
-    let finished = rig.run("exec tail -c 200000000 /dev/zero");
+    let finished = rig.run("head -c 200000000 /dev/zero | tail -c 200000000 > /dev/null");
     if finished.enforced.limits == stoplog::sandbox::LimitsHeld::Rlimit {
         println!("no control group can be made here; the rest of this test did not run");
         return;
