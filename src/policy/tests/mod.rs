@@ -2,6 +2,7 @@
 
 mod built_in;
 mod cell;
+mod corpora;
 mod errors;
 mod judging;
 mod properties;
