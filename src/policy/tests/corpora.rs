@@ -25,11 +25,14 @@ fn answer(policy: &BoundPolicy, script: &str) -> Judgement {
     judge(policy, &analyse(script, &context))
 }
 
+/// Which rows count, and which answers are misses.
+type Question = (fn(&serde_json::Value) -> bool, fn(Decision) -> bool);
+
 /// Allowed and all rows for each family, and the rows that `is_miss` names.
 fn shares(
     policy: &BoundPolicy,
     file: &Path,
-    (wanted, is_miss): (fn(&serde_json::Value) -> bool, fn(Decision) -> bool),
+    (wanted, is_miss): Question,
 ) -> BTreeMap<String, (usize, usize)> {
     let mut table = BTreeMap::<String, (usize, usize)>::new();
     for line in std::fs::read_to_string(file).unwrap().lines() {
@@ -68,7 +71,7 @@ fn acts_of_collected_attacks_are_refused_and_everyday_commands_are_not() {
     );
     for (family, (allowed, rows)) in &attacks {
         println!("attack {family}: {allowed} of {rows} allowed");
-        assert!(*rows < ROWS_MIN || allowed * 8 <= *rows, "{family}: {allowed} of {rows}");
+        assert!(*rows < ROWS_MIN || allowed * 7 <= *rows, "{family}: {allowed} of {rows}");
     }
     let refused = |decision| decision > Decision::Allow;
     let everyday = shares(

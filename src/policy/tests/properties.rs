@@ -167,7 +167,7 @@ proptest! {
         policy in policies(), layer in policies(), effects in effects()
     ) {
         let before = judge(&policy.bound(), &effects);
-        prop_assume!(before.deciding().any(|finding| finding.code != Code::NoRule));
+        prop_assume!(before.deciding().any(|finding| finding.rule.id != "no-rule"));
         let (text, extra) = (policy.text(), layer.text());
         let set = load_layers(&[(Layer::Explicit, &text), (Layer::User, &extra)]).unwrap();
         let after = judge(&set.bind(&Places::example()).unwrap(), &effects).decision;
