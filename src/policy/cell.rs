@@ -6,7 +6,7 @@
 
 use super::bound::BoundPolicy;
 use super::file::schema::{CellLayer, Decision, Degraded, IdentitySetting, NetworkMode};
-use super::paths::PathMatcher;
+use super::paths::{PathIndex, PathMatcher};
 use super::rules::globs::{Shape, expand};
 use super::rules::hosts::HostMatcher;
 use super::settings::{EnvironmentRules, Limits};
@@ -104,7 +104,7 @@ impl BoundPolicy {
             grants: grants.into_values().collect(),
             masks,
             network: settings.network.unwrap_or_default(),
-            hosts: self.units().iter().map(|unit| host_rules(unit)).collect(),
+            hosts: self.units().map(|unit| host_rules(unit)).collect(),
             limits: settings.limits,
             environment: self.environment(),
             identity: settings.identity,
@@ -117,14 +117,20 @@ impl BoundPolicy {
         let restricts = |unit: &&Unit| {
             unit.path_default.as_ref().is_some_and(|default| default.decision > Decision::Allow)
         };
-        let units = || self.units().iter().map(AsRef::as_ref);
-        let restricting = units().filter(restricts).map(|unit| self.unit_grants(unit));
-        restricting.reduce(|left, right| intersect(&left, &right)).unwrap_or_else(|| {
-            units().map(|unit| self.unit_grants(unit)).fold(Grants::new(), |mut all, more| {
-                more.into_values().for_each(|grant| add(&mut all, grant));
-                all
+        let of_group = |units: Vec<(&Unit, &PathIndex)>| {
+            let units: Vec<&Unit> = units.into_iter().map(|(unit, _)| unit).collect();
+            let restricting =
+                units.iter().copied().filter(restricts).map(|unit| self.unit_grants(unit));
+            restricting.reduce(|left, right| intersect(&left, &right)).unwrap_or_else(|| {
+                let grants = units.iter().map(|unit| self.unit_grants(unit));
+                grants.fold(Grants::new(), |mut all, more| {
+                    more.into_values().for_each(|grant| add(&mut all, grant));
+                    all
+                })
             })
-        })
+        };
+        let groups = self.groups().map(of_group);
+        groups.reduce(|left, right| intersect(&left, &right)).unwrap_or_default()
     }
 
     fn unit_grants(&self, unit: &Unit) -> Grants {
@@ -166,7 +172,7 @@ impl BoundPolicy {
 
     /// Masks for what is refused inside grants; a grant that lies inside what is refused goes.
     fn masks(&self, grants: &mut Grants) -> Vec<PlannedMask> {
-        let units = self.units().iter().flat_map(|unit| &unit.paths);
+        let units = self.units().flat_map(|unit| &unit.paths);
         let mut masks = BTreeSet::new();
         for matcher in self.standing.iter().chain(units) {
             let kind = match matcher.meta.decision {

@@ -212,6 +212,20 @@ fn a_cut_text_ends_the_run_as_failed() {
     assert_eq!(rig.journal.operation_finished(None).unwrap(), Outcome::Failed);
 }
 
+/// A model can spend all its tokens on thought.
+#[test]
+fn an_answer_cut_before_its_first_word_ends_the_run_as_failed() {
+    let mut rig = rig();
+    rig.journal.begin_run("Look.", None).unwrap();
+    let mut answer = text("");
+    answer.cut = true;
+    answer.thinking = vec![("and then again".to_owned(), None)];
+    assert!(rig.turn(answer).is_empty());
+    assert_eq!(rig.journal.operation_finished(None).unwrap(), Outcome::Failed);
+    assert_eq!(rig.state().extension.thinking.len(), 1);
+    rig.whole_run("The session can be gone on with.");
+}
+
 #[test]
 fn results_are_shown_in_the_order_of_their_calls() {
     let mut rig = rig();

@@ -4,6 +4,8 @@ mod built_in;
 mod cell;
 mod errors;
 mod judging;
+mod properties;
+mod speed;
 
 use super::*;
 use crate::call::effects::{CommandUse, Effects, Span, Word};

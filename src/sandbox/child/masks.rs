@@ -82,12 +82,17 @@ pub(super) fn apply(
                 let path = crate::base::paths::normalise(Path::new("/"), path);
                 work.exact(&path, mask, LINKS_MAX).about(Step::Mask, || shown(&path))?;
             }
-            MaskPattern::Glob { root, pattern } => {
-                work.pattern(root, pattern, mask).about(Step::Mask, || pattern.clone())?;
+            MaskPattern::Glob { root, pattern, except } => {
+                work.pattern(root, (pattern, except), mask).about(Step::Mask, || pattern.clone())?;
             }
         }
     }
     Ok(work.applied)
+}
+
+fn compiled(pattern: &str) -> io::Result<GlobMatcher> {
+    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+    Ok(glob.map_err(io::Error::other)?.compile_matcher())
 }
 
 fn shown(path: &Path) -> String {
@@ -195,12 +200,15 @@ impl Work<'_> {
     }
 
     /// Covers every name below `root` that matches now.
-    fn pattern(&mut self, root: &Path, pattern: &str, mask: &Mask) -> io::Result<()> {
-        let matcher = GlobBuilder::new(pattern)
-            .literal_separator(true)
-            .build()
-            .map_err(io::Error::other)?
-            .compile_matcher();
+    fn pattern(
+        &mut self,
+        root: &Path,
+        (pattern, except): (&str, &[String]),
+        mask: &Mask,
+    ) -> io::Result<()> {
+        let matcher = compiled(pattern)?;
+        let except: Vec<GlobMatcher> =
+            except.iter().map(|pattern| compiled(pattern)).collect::<io::Result<_>>()?;
         let root = crate::base::paths::normalise(Path::new("/"), root);
         let Some(real) = resolve(&root) else { return Ok(()) };
         // A pattern of the last name alone still matches after a directory above is renamed.
@@ -208,6 +216,10 @@ impl Work<'_> {
         let mut matches = Vec::new();
         self.walk(&real, &matcher, &mut matches)?;
         for path in matches {
+            let relative = path.strip_prefix(&real).unwrap_or(&path);
+            if except.iter().any(|left| left.is_match(relative)) {
+                continue;
+            }
             if last_name_alone {
                 match open_name(&path) {
                     Ok(node) => self.cover_match(&path, &node, mask)?,

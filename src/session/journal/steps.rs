@@ -143,12 +143,12 @@ impl Journal {
     /// Settles the open attempt with an answer, its usage and its reasoning, and tells its calls.
     ///
     /// # Errors
-    /// [`SessionError::Unfit`] if no attempt is open or the answer is empty: an empty answer is a
-    /// failed attempt. As [`Journal::append`].
+    /// [`SessionError::Unfit`] if no attempt is open, or if the answer is empty without having been
+    /// cut: that is a failed attempt. As [`Journal::append`].
     pub fn assistant_settled(&mut self, answer: NewAnswer) -> Result<Vec<CallPlace>, SessionError> {
         let step = self.open_step("settle an answer")?;
         let text = answer.content.as_deref().unwrap_or_default();
-        if answer.tool_calls.is_empty() && text.trim().is_empty() {
+        if !answer.cut && answer.tool_calls.is_empty() && text.trim().is_empty() {
             return Err(unfit("settle an answer", "it is empty; record that the step failed"));
         }
         let tool_calls = unique_calls(answer.tool_calls);

@@ -132,12 +132,9 @@ impl Matcher {
             Self::Exact { path, identity: _ } => real.starts_with(path),
             Self::Glob { root, matcher, except, literal: _ } => {
                 real.strip_prefix(root).is_ok_and(|relative| {
-                    relative
-                        .ancestors()
-                        .filter(|part| !part.as_os_str().is_empty())
-                        .any(|part| {
-                            matcher.is_match(part) && !except.iter().any(|left| left.is_match(part))
-                        })
+                    relative.ancestors().filter(|part| !part.as_os_str().is_empty()).any(|part| {
+                        matcher.is_match(part) && !except.iter().any(|left| left.is_match(part))
+                    })
                 })
             }
         }
