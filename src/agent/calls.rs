@@ -56,7 +56,8 @@ impl Agent {
     /// The calls of the latest answer that need a result, in order, read into requests.
     pub(super) fn open_items(&self) -> VecDeque<Item> {
         let fresh = self.parts.journal.open_calls().into_iter().map(|place| (place, None));
-        let mut all: Vec<(CallPlace, Option<Id>)> = self.repeatable().into_iter().chain(fresh).collect();
+        let mut all: Vec<(CallPlace, Option<Id>)> =
+            self.repeatable().into_iter().chain(fresh).collect();
         all.sort_by_key(|(place, _)| place.index);
         all.into_iter()
             .map(|(place, started)| {
@@ -378,9 +379,8 @@ impl Agent {
     /// Post-tool hooks are told and not waited for; their records follow when they end.
     fn start_post_hooks(&mut self, place: &CallPlace, id: Id, status: &'static str) {
         let chain = &self.parts.chain;
-        let told: Vec<_> = hooks::of(chain.policy.hooks(), HookEvent::PostTool, &place.name)
-            .cloned()
-            .collect();
+        let told: Vec<_> =
+            hooks::of(chain.policy.hooks(), HookEvent::PostTool, &place.name).cloned().collect();
         for hook in told {
             let stdin = hooks::outcome_input(&id, place.name.as_str(), &place.arguments, status);
             let (cell, abort, call) = (Arc::clone(&chain.cell), chain.abort.clone(), id.clone());

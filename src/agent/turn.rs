@@ -82,7 +82,8 @@ impl Agent {
         }
         if tally.turns >= budget.iterations {
             let limit = budget.iterations;
-            let why = format!("the limit of {limit} model calls is reached; raise --max-iterations");
+            let why =
+                format!("the limit of {limit} model calls is reached; raise --max-iterations");
             return Some(Ending::failed(FinishReason::MaxIterations, why));
         }
         let used = tally.usage.input.saturating_add(tally.usage.output);
@@ -154,8 +155,7 @@ impl Agent {
                 });
             }
         };
-        let listener =
-            model::Listener { on_event: &mut on_event, on_failure: &mut on_failure };
+        let listener = model::Listener { on_event: &mut on_event, on_failure: &mut on_failure };
         let retry = &self.parts.settings.retry;
         let abort = self.parts.chain.abort.for_model();
         let result =

@@ -43,9 +43,10 @@ impl Use {
         match (self, other) {
             (Self::Everything, _) | (_, Self::Everything) => true,
             (Self::Looks(_), Self::Looks(_)) => false,
-            (Self::Looks(left) | Self::Changes(left), Self::Looks(right) | Self::Changes(right)) => {
-                is_within(left, right) || is_within(right, left)
-            }
+            (
+                Self::Looks(left) | Self::Changes(left),
+                Self::Looks(right) | Self::Changes(right),
+            ) => is_within(left, right) || is_within(right, left),
         }
     }
 }

@@ -4,10 +4,12 @@
 use crate::base::limits::{KILL_GRACE, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX};
 use crate::base::paths::is_within;
 use crate::call::effects::Access;
-use crate::policy::{CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern};
+use crate::policy::{
+    CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern,
+};
 use crate::sandbox::{
-    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces, Network,
-    Program, SandboxSpec,
+    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces,
+    Network, Program, SandboxSpec,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -111,7 +113,8 @@ const fn network(mode: NetworkMode) -> Network {
 
 fn limits(plan: &CellPlan) -> Limits {
     let written = &plan.limits;
-    let milliseconds = |value: Option<u64>, otherwise| value.map_or(otherwise, Duration::from_millis);
+    let milliseconds =
+        |value: Option<u64>, otherwise| value.map_or(otherwise, Duration::from_millis);
     let kept = written.output_bytes.and_then(|bytes| usize::try_from(bytes).ok());
     let kept = kept.map_or(TOOL_RESULT_BYTES_MAX, |bytes| bytes.min(TOOL_RESULT_BYTES_MAX));
     Limits {

@@ -206,7 +206,9 @@ impl Chain {
     fn role_gate(&self, subject: &Subject) -> Verdict {
         match self.policy.role_gate(self.setting.role.as_deref(), subject.tool()) {
             RoleVerdict::Pass => Verdict::Pass(Vec::new()),
-            RoleVerdict::Deny { reason: sentence } => Verdict::deny(reason("role-denied", sentence)),
+            RoleVerdict::Deny { reason: sentence } => {
+                Verdict::deny(reason("role-denied", sentence))
+            }
         }
     }
 
@@ -290,7 +292,8 @@ impl Chain {
 
     /// The question blocks a thread of its own; the stage comes back with what it remembers.
     async fn ask(&mut self, question: Question) -> (Verdict, Option<Granted>) {
-        let nobody = || (Verdict::deny(reason("ask-failed", "the question could not be asked")), None);
+        let nobody =
+            || (Verdict::deny(reason("ask-failed", "the question could not be asked")), None);
         let Some(mut permission) = self.permission.take() else { return nobody() };
         let abort = self.abort.clone();
         let asked = tokio::task::spawn_blocking(move || {
@@ -314,7 +317,12 @@ impl Chain {
         }
     }
 
-    fn grant_record(&self, subject: &Subject, question: &Question, granted: Option<Granted>) -> Body {
+    fn grant_record(
+        &self,
+        subject: &Subject,
+        question: &Question,
+        granted: Option<Granted>,
+    ) -> Body {
         let scope = match granted {
             Some(Granted::ForThisRun | Granted::Remembered) => GrantScope::Session,
             Some(Granted::Once) | None => GrantScope::Once,
@@ -329,12 +337,7 @@ impl Chain {
         }))
     }
 
-    fn record(
-        &self,
-        subject: &Subject,
-        stages: &Stages,
-        spec: Option<&SandboxSpec>,
-    ) -> Decision {
+    fn record(&self, subject: &Subject, stages: &Stages, spec: Option<&SandboxSpec>) -> Decision {
         let call = &subject.call;
         let role = self.setting.role.as_deref().or_else(|| self.policy.default_role());
         Decision {

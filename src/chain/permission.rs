@@ -4,10 +4,10 @@
 //! every program and resolved path is listed. A run that nobody watches never waits: there the answer
 //! is no. A remembered answer covers exactly the call that was shown, for this run only.
 
+use crate::audit::record::Reason;
 use crate::base::digest::Digest;
 use crate::base::limits::PERMISSION_TIME_MAX;
 use crate::base::text::{Untrusted, head_and_tail};
-use crate::audit::record::Reason;
 use crate::chain::verdict::{Verdict, place, reason};
 use crate::sandbox::Cancel;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -131,10 +131,9 @@ impl Permission {
                 "permission-timeout",
                 &format!("nobody answered within {} seconds", self.time_max.as_secs()),
             ),
-            Answer::Unavailable => deny(
-                "ask-headless",
-                "this call needs a person's approval and nobody can be asked",
-            ),
+            Answer::Unavailable => {
+                deny("ask-headless", "this call needs a person's approval and nobody can be asked")
+            }
             Answer::Aborted => deny("aborted", "the run was stopped"),
         }
     }

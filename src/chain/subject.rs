@@ -58,9 +58,13 @@ impl Subject {
     #[must_use]
     pub fn identity(&self, workspace: &Path, role: &str) -> Digest {
         let workspace = workspace.as_os_str().as_encoded_bytes();
-        let parts = [self.tool().as_bytes(), self.call.raw_arguments.as_bytes(), workspace, role.as_bytes()];
-        let joined: Vec<u8> =
-            parts.iter().flat_map(|part| *Digest::of(part).as_bytes()).collect();
+        let parts = [
+            self.tool().as_bytes(),
+            self.call.raw_arguments.as_bytes(),
+            workspace,
+            role.as_bytes(),
+        ];
+        let joined: Vec<u8> = parts.iter().flat_map(|part| *Digest::of(part).as_bytes()).collect();
         Digest::of(&joined)
     }
 

@@ -107,7 +107,10 @@ fn call_at(path: &Path, sequence: u64) -> Result<String, CommandError> {
             let call = row.record.body.call().map(ToString::to_string);
             return call.ok_or_else(|| {
                 let kind = row.record.body.kind();
-                CommandError::new(Exit::Usage, format!("record {sequence} is a `{kind}` and of no call"))
+                CommandError::new(
+                    Exit::Usage,
+                    format!("record {sequence} is a `{kind}` and of no call"),
+                )
             });
         }
     }

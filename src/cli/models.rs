@@ -37,7 +37,9 @@ fn list(context: &Context, as_json: bool) -> Outcome {
         context.screen.out(&format!("{name:<12} {:<45} {key}", provider.base_url));
     }
     if !as_json {
-        context.screen.out("script       FILE (docs/script-format.md)                      needs no key");
+        context
+            .screen
+            .out("script       FILE (docs/script-format.md)                      needs no key");
     }
     Ok(Exit::Done)
 }
@@ -50,7 +52,8 @@ fn check(context: &Context, name: &str, args: &ModelsArgs) -> Outcome {
         ..ModelWish::default()
     };
     let (model, _) = connect(&wish, &context.environment)?;
-    let request = ModelRequest { max_tokens: 1, ..ModelRequest::new("", vec![Message::user("Hi")]) };
+    let request =
+        ModelRequest { max_tokens: 1, ..ModelRequest::new("", vec![Message::user("Hi")]) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| CommandError::new(Exit::Fault, error))?;
     let mut unshown = |_event| Shown::No;

@@ -66,7 +66,10 @@ fn show(context: &Context, name: Option<&str>) -> Outcome {
             let text = built_in(name).ok_or_else(|| {
                 let shown = crate::base::text::escape(name);
                 let names = BUILT_IN_NAMES.join(", ");
-                CommandError::new(Exit::Usage, format!("no built-in policy `{shown}`; there are {names}"))
+                CommandError::new(
+                    Exit::Usage,
+                    format!("no built-in policy `{shown}`; there are {names}"),
+                )
             })?;
             context.screen.out(text.trim_end());
         }

@@ -20,15 +20,19 @@ pub fn listener(screen: Screen, output: Output, without_content: bool) -> Listen
             let mut lines = Lines { screen, calls: BTreeMap::new(), refusals: BTreeMap::new() };
             Box::new(move |event| lines.show(event))
         }
-        Output::StreamJson => Box::new(move |event| {
-            let line = if without_content {
-                serde_json::to_string(&event.without_content())
-            } else {
-                serde_json::to_string(event)
-            };
-            // The types hold nothing that JSON cannot; an error would be a defect, told as such.
-            screen.out(&line.unwrap_or_else(|error| format!("{{\"type\":\"fault\",\"error\":\"{error}\"}}")));
-        }),
+        Output::StreamJson => {
+            Box::new(move |event| {
+                let line = if without_content {
+                    serde_json::to_string(&event.without_content())
+                } else {
+                    serde_json::to_string(event)
+                };
+                // The types hold nothing that JSON cannot; an error would be a defect, told as such.
+                screen.out(&line.unwrap_or_else(|error| {
+                    format!("{{\"type\":\"fault\",\"error\":\"{error}\"}}")
+                }));
+            })
+        }
         Output::Json => Box::new(|_event| {}),
     }
 }
@@ -44,7 +48,8 @@ impl Lines {
         match event {
             Event::Init { session, model, workspace, cell, .. } => {
                 let cell = cell.get("summary").and_then(serde_json::Value::as_str).unwrap_or("");
-                let line = format!("session {session}  model {model}\nworkspace {workspace}\ncell {cell}");
+                let line =
+                    format!("session {session}  model {model}\nworkspace {workspace}\ncell {cell}");
                 self.screen.err(&self.screen.paint(Tone::Dim, &line));
             }
             Event::ToolCall { call, tool, arguments } => {
@@ -59,14 +64,20 @@ impl Lines {
                 self.show_result(call, status, content, *duration_ms);
             }
             Event::AssistantMessage { content, calls } if *calls > 0 && !content.is_empty() => {
-                self.screen.err(&self.screen.paint(Tone::Dim, &crate::base::text::escape_keeping_lines(content)));
+                self.screen.err(
+                    &self
+                        .screen
+                        .paint(Tone::Dim, &crate::base::text::escape_keeping_lines(content)),
+                );
             }
             Event::Retry { attempt, cause, delay_ms } => {
-                let text = format!("model attempt {attempt} failed: {cause}; next in {delay_ms} ms");
+                let text =
+                    format!("model attempt {attempt} failed: {cause}; next in {delay_ms} ms");
                 self.screen.err(&self.screen.paint(Tone::Weak, &text));
             }
             Event::Repair { detail } => {
-                self.screen.err(&self.screen.paint(Tone::Dim, &format!("conversation mended: {detail}")));
+                self.screen
+                    .err(&self.screen.paint(Tone::Dim, &format!("conversation mended: {detail}")));
             }
             Event::UserMessage { .. }
             | Event::TextDelta { .. }
@@ -88,7 +99,8 @@ impl Lines {
             return;
         }
         let (mark, tone) = if status == "ok" { ("●", Tone::Good) } else { ("○", Tone::Weak) };
-        let ending = if status == "ok" { String::new() } else { format!("  {}", first_line(content)) };
+        let ending =
+            if status == "ok" { String::new() } else { format!("  {}", first_line(content)) };
         let time = self.screen.paint(Tone::Dim, &format!("{duration_ms} ms"));
         self.screen.err(&format!("{} {line}  {time}{ending}", self.screen.paint(tone, mark)));
     }

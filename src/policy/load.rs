@@ -159,7 +159,7 @@ impl PolicySet {
     /// The files that were given, without those that they extend.
     #[must_use]
     pub fn roots(&self) -> Vec<Arc<SourceFile>> {
-        self.units().iter().filter_map(|unit| unit.files.last().cloned()).collect()
+        self.units().filter_map(|unit| unit.files.last().cloned()).collect()
     }
 
     /// Every file of the set, each once.

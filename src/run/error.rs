@@ -76,9 +76,9 @@ impl RunError {
             Self::Usage(_) | Self::Workspace { .. } | Self::Unreadable { .. } => Exit::Usage,
             Self::Policy(_) | Self::PolicySource(_) | Self::Bind(_) => Exit::Policy,
             Self::Model(error) => match error {
-                ModelError::Configuration(_) | ModelError::NoKey { .. } | ModelError::Script { .. } => {
-                    Exit::Usage
-                }
+                ModelError::Configuration(_)
+                | ModelError::NoKey { .. }
+                | ModelError::Script { .. } => Exit::Usage,
                 _at_work => Exit::Model,
             },
             Self::Session(error) => match error {

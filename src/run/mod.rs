@@ -86,7 +86,9 @@ pub fn run(config: &RunConfig, job: Job, listener: Listener) -> Result<RunResult
         let abort = AbortSignal::new();
         let stopped = signals::listen(&abort)?;
         let (parts, start) = match job {
-            Job::New { task } => (setup::new_session(config, &task, &abort, listener)?, Start::Task(task)),
+            Job::New { task } => {
+                (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
+            }
             Job::Resume { session, task } => {
                 resume::open_session(config, &session, task, &abort, listener)?
             }

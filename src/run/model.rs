@@ -40,7 +40,10 @@ pub struct ModelName {
 /// # Errors
 /// [`RunError::Usage`] if no model is named, [`RunError::Unreadable`] for a file, and those of the
 /// model.
-pub fn connect(wish: &ModelWish, environment: &Environment) -> Result<(Model, ModelName), RunError> {
+pub fn connect(
+    wish: &ModelWish,
+    environment: &Environment,
+) -> Result<(Model, ModelName), RunError> {
     if let Some((name, text)) = &wish.embedded {
         return script(name, text.clone());
     }

@@ -154,7 +154,8 @@ mod tests {
     fn unreadable_policies_say_what_to_give_instead() {
         let directory = tempfile::tempdir().unwrap();
         let binary = directory.path().join("binary.toml");
-        std::io::Write::write_all(&mut std::fs::File::create(&binary).unwrap(), b"a = 1\n\xff").unwrap();
+        std::io::Write::write_all(&mut std::fs::File::create(&binary).unwrap(), b"a = 1\n\xff")
+            .unwrap();
         for (name, told) in [
             ("no-such-policy", "built-in policies base"),
             (directory.path().to_str().unwrap(), "not a regular file"),

@@ -7,9 +7,9 @@ use super::setup::{self, Grounds, Opened, check_role};
 use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
+use crate::audit::log_path;
 use crate::audit::read::Lines;
 use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
-use crate::audit::log_path;
 use crate::base::clock::Clock;
 use crate::chain::abort::AbortSignal;
 use crate::policy::{Layer, PolicySet, PolicySource};
@@ -79,7 +79,10 @@ fn continued(
 }
 
 /// The policy that the session last ran under, from the text in its log.
-fn recorded_policy(directory: &Path, session: &crate::base::ids::Id) -> Result<PolicySet, RunError> {
+fn recorded_policy(
+    directory: &Path,
+    session: &crate::base::ids::Id,
+) -> Result<PolicySet, RunError> {
     let path = log_path(directory, session);
     let unusable = |problem: String| RunError::Blocked(format!("its log {problem}"));
     let lines = Lines::open(&path).map_err(|error| unusable(error.to_string()))?;

@@ -56,7 +56,11 @@ async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> u8 {
     }
 }
 
-#[expect(clippy::exit, clippy::disallowed_methods, reason = "the second signal ends the process now; its cells end with it")]
+#[expect(
+    clippy::exit,
+    clippy::disallowed_methods,
+    reason = "the second signal ends the process now; its cells end with it"
+)]
 fn end_at_once(which: u8) {
     let exit = if which == TERMINATE { Exit::Terminated } else { Exit::Interrupted };
     std::process::exit(i32::from(exit.code()));

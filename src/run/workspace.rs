@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 /// Directories that are never a workspace: a grant of one would be a grant of the system.
 const TOO_WIDE: [&str; 16] = [
-    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/opt", "/proc", "/root", "/run", "/sbin",
-    "/sys", "/tmp", "/usr", "/var",
+    "/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/opt", "/proc", "/root", "/run",
+    "/sbin", "/sys", "/tmp", "/usr", "/var",
 ];
 
 /// The workspace, resolved: what is given, or the current directory.
@@ -17,7 +17,8 @@ const TOO_WIDE: [&str; 16] = [
 /// [`RunError::Workspace`] with what to do.
 pub fn resolve(given: Option<&Path>, environment: &Environment) -> Result<PathBuf, RunError> {
     let path = given.unwrap_or(Path::new("."));
-    let refuse = |problem: &str| RunError::Workspace { path: path.to_owned(), problem: problem.to_owned() };
+    let refuse =
+        |problem: &str| RunError::Workspace { path: path.to_owned(), problem: problem.to_owned() };
     let resolved = match std::fs::canonicalize(path) {
         Ok(resolved) => resolved,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {

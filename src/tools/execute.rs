@@ -193,7 +193,8 @@ fn note_written(written: &Written, outcome: &mut Outcome, toolbox: &Toolbox) {
 fn tell_protected(outcome: &mut Outcome, finished: &Finished) {
     for name in &finished.protected_created {
         let path = Untrusted::new(name.path.to_string_lossy());
-        let fate = if name.moved_to.is_some() { "was moved out of the workspace" } else { "remains" };
+        let fate =
+            if name.moved_to.is_some() { "was moved out of the workspace" } else { "remains" };
         outcome.text.push_str(&format!(
             "\nnote: `{path}` is protected by the policy; what the call created there {fate}"
         ));

@@ -88,12 +88,14 @@ impl OutputDirectory {
     /// The system's; also when a tool has put something else in its place.
     pub fn open(tmp: &Path, shown_tmp: &Path) -> std::io::Result<Self> {
         let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let tmp = rustix::fs::open(tmp, directory | OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        let tmp =
+            rustix::fs::open(tmp, directory | OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
         match rustix::fs::mkdirat(&tmp, OUTPUT_DIRECTORY, Mode::from_raw_mode(0o755)) {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(errno) => return Err(errno.into()),
         }
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let held = rustix::fs::openat2(&tmp, OUTPUT_DIRECTORY, directory, Mode::empty(), resolve)?;
         Ok(Self { held, shown: shown_tmp.join(OUTPUT_DIRECTORY) })
     }

@@ -60,7 +60,8 @@ impl Guardian {
         match result {
             Ok(Review { verdict: Opinion::Pass, .. }) => Verdict::Pass(Vec::new()),
             Ok(Review { verdict: Opinion::Deny, reason: why, risk }) => {
-                let sentence = format!("the reviewing model refused ({} risk): {why}", risk.as_str());
+                let sentence =
+                    format!("the reviewing model refused ({} risk): {why}", risk.as_str());
                 Verdict::deny(reason("guardian-denied", sentence))
             }
             Err(failure) if self.ask_on_failure => Verdict::Require(vec![reason_of(failure)]),

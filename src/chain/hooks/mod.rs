@@ -19,7 +19,11 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 /// The hooks that are asked about `tool` at `event`, in the policy's order.
-pub fn of<'h>(hooks: &'h [Hook], event: HookEvent, tool: &'h str) -> impl Iterator<Item = &'h Hook> {
+pub fn of<'h>(
+    hooks: &'h [Hook],
+    event: HookEvent,
+    tool: &'h str,
+) -> impl Iterator<Item = &'h Hook> {
     hooks.iter().filter(move |hook| hook.event == event && hook.is_for(tool))
 }
 
@@ -94,7 +98,8 @@ fn record(hook: &Hook, call: &Id, verdict: &Verdict, took: Duration) -> HookReco
     };
     let first = reasons.first();
     let code = first.map_or_else(|| Untrusted::new("hook-passed"), |reason| reason.code.clone());
-    let sentence = first.map_or_else(|| Untrusted::new("no objection"), |reason| reason.sentence.clone());
+    let sentence =
+        first.map_or_else(|| Untrusted::new("no objection"), |reason| reason.sentence.clone());
     HookRecord {
         call: call.clone(),
         hook: Untrusted::new(hook.meta.id.as_str()),

@@ -50,9 +50,13 @@ pub(super) fn with_view(program: &Program<'_>, view: &View, user: bool, setup: &
 }
 
 /// Confines a process on a machine that refuses namespaces, and becomes the program.
-pub(super) fn without_namespaces(program: &Program<'_>, setup: &OwnedFd) -> ! {
+pub(super) fn without_namespaces(
+    program: &Program<'_>,
+    joined: Result<(), SetupFailed>,
+    setup: &OwnedFd,
+) -> ! {
     let spec = program.spec;
-    let confined = grants::without_view(spec).and_then(|(rules, places)| {
+    let confined = joined.and_then(|()| grants::without_view(spec)).and_then(|(rules, places)| {
         privileges::give_up(Ids::wanted(spec.identity))?;
         let enforced = Enforced {
             namespaces: Vec::new(),
@@ -92,7 +96,7 @@ fn confine(
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from).at(Step::Session)?;
     // Rust ignores it; the program must not inherit that.
     sys::default_broken_pipe_signal().at(Step::Session)?;
-    limit(&spec.limits).at(Step::Limits)?;
+    limit(&spec.limits, program.limits).at(Step::Limits)?;
     // After the change of identity, so that the program's own rights decide.
     rustix::process::chdir(&spec.cwd)
         .about(Step::WorkingDirectory, || spec.cwd.display().to_string())?;
@@ -109,6 +113,7 @@ fn confine(
     let places = walls.places.filter(|_| matches!(spec.program, spec::Program::Exec { .. }));
     let filter = filter(spec, &enforced, places.is_some())?;
     wire::send(setup, &SetupReport::Enforced(Box::new(enforced))).at(Step::Wire)?;
+    // Last: from here on the filter judges this process's own calls.
     match places {
         Some(places) => match attendant::split(&filter, places)? {
             Role::Attendant(code) => return Ok(code),
@@ -122,7 +127,7 @@ fn confine(
 /// The system-call filter that refuses by itself what the layers in force do not stop.
 fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Filter, SetupFailed> {
     let namespace = |name: &str| enforced.namespaces.iter().any(|held| held == name);
-    let scopes = enforced.landlock_abi >= LANDLOCK_SCOPES_SINCE;
+    let scopes = enforced.landlock_abi >= landlock::SCOPES_SINCE;
     let layers = [
         (Layer::MountView, enforced.mount_view),
         (Layer::PidNamespace, namespace("pid")),
@@ -143,9 +148,6 @@ fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Fil
     seccomp::build(&filter_spec).map_err(io::Error::other).at(Step::Seccomp)
 }
 
-/// Version of Landlock's interface that first kept signals and abstract sockets inside.
-const LANDLOCK_SCOPES_SINCE: u32 = 6;
-
 /// Ends a process that did not become another program: a served job, or a failure to report.
 fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {
     let code = confined.unwrap_or_else(|failed| {
@@ -159,11 +161,15 @@ fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {
 const EXEC_FAILED: i32 = 127;
 
 /// Sets soft and hard limits; none is ever raised.
-fn limit(limits: &Limits) -> io::Result<()> {
+fn limit(limits: &Limits, held: LimitsHeld) -> io::Result<()> {
+    // A control group counts what is really used; the limit of a process would count what is only
+    // reserved, too.
+    let tree_is_held = held != LimitsHeld::Rlimit;
+    let alone = |value: Option<u64>| value.filter(|_| !tree_is_held);
     let wanted = [
         (Resource::RLIMIT_CORE, Some(0)),
-        (Resource::RLIMIT_DATA, limits.memory_bytes),
-        (Resource::RLIMIT_NPROC, limits.processes),
+        (Resource::RLIMIT_DATA, alone(limits.memory_bytes)),
+        (Resource::RLIMIT_NPROC, alone(limits.processes)),
         (Resource::RLIMIT_FSIZE, limits.file_size_bytes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
     ];

@@ -56,7 +56,7 @@ fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
     if let Some(ids) = start.map {
         privileges::map_identity(ids).at(Step::IdentityMap)?;
     }
-    start.group.join();
+    start.group.join().at(Step::ControlGroup)?;
     if spec.network == Network::Off {
         sys::loopback_up().at(Step::Loopback)?;
     }
@@ -158,10 +158,12 @@ fn microseconds(time: nix::sys::time::TimeVal) -> u64 {
 
 /// Kills until nothing is left. A process that forks while it is killed is caught by the next round.
 fn end_survivors(reach: Reach, survivors: &mut u32) {
+    use rustix::process::{WaitOptions, wait};
     while reach.signal(rustix::process::Signal::KILL) {
-        if let Ok(Some(_)) = rustix::process::wait(rustix::process::WaitOptions::empty()) {
-            *survivors += 1;
-        }
+        *survivors += u32::from(matches!(wait(WaitOptions::empty()), Ok(Some(_))));
+    }
+    while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {
+        *survivors += 1;
     }
 }
 

@@ -24,6 +24,11 @@ pub(super) struct Rule {
     pub(super) rights: Rights,
 }
 
+/// The version that scopes signals and abstract sockets.
+pub(super) const SCOPES_SINCE: u32 = 6;
+/// The version that handles TCP.
+const NETWORK_SINCE: u32 = 4;
+
 /// Sets of rights that a cell needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rights {
@@ -63,14 +68,15 @@ impl Rights {
 pub(super) fn restrict(rules: &[Rule], network: Network) -> Result<u32, SetupFailed> {
     let version = sys::landlock_abi().at(Step::Landlock)?;
     let abi = ABI::from(version);
+    let version = u32::try_from(version).map_err(io::Error::other).at(Step::Landlock)?;
     let enforce = || -> Result<RulesetStatus, landlock::RulesetError> {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(abi))?;
-        if network == Network::Off && version >= 4 {
+        if network == Network::Off && version >= NETWORK_SINCE {
             ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
         }
-        if version >= 6 {
+        if version >= SCOPES_SINCE {
             ruleset = ruleset.scope(Scope::from_all(abi))?;
         }
         let mut created = ruleset.create()?;
@@ -84,9 +90,7 @@ pub(super) fn restrict(rules: &[Rule], network: Network) -> Result<u32, SetupFai
         Ok(created.restrict_self()?.ruleset)
     };
     match enforce() {
-        Ok(RulesetStatus::FullyEnforced) => {
-            u32::try_from(version).map_err(io::Error::other).at(Step::Landlock)
-        }
+        Ok(RulesetStatus::FullyEnforced) => Ok(version),
         Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => {
             Err(SetupFailed::because(Step::Landlock, "the kernel enforces only a part of it"))
         }

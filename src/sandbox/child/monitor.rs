@@ -91,8 +91,8 @@ fn supervise(spec: &SandboxSpec, wires: Wires<'_>, serve: Serve) -> Result<Watch
         Namespaces::Never => {
             sweep::adopt_orphans().at(Step::Fork)?;
             let Some(process) = sys::copy_process(0).at(Step::Fork)? else {
-                group.join();
-                confine::without_namespaces(&program, wires.setup);
+                let joined = group.join().at(Step::ControlGroup);
+                confine::without_namespaces(&program, joined, wires.setup);
             };
             Ok(Watched { process, group, kind: Kind::Program })
         }
