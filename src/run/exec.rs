@@ -211,7 +211,8 @@ fn call(argv: &[OsString]) -> Result<ToolCall, RunError> {
 
 /// A word in single quotes, unless it needs none.
 fn quoted(word: &str) -> String {
-    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=,+@%".contains(character);
+    let plain =
+        |character: char| character.is_ascii_alphanumeric() || "-_./:=,+@%".contains(character);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
     }
@@ -220,13 +221,16 @@ fn quoted(word: &str) -> String {
 
 fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<Chain, RunError> {
     let policy = Arc::clone(&grounds.policy);
-    let cell = cell::base(&policy, CellInputs {
-        environment: &config.environment,
-        workspace: &grounds.workspace,
-        private_tmp: None,
-        quarantine: None,
-        namespaces: config.namespaces,
-    })?;
+    let cell = cell::base(
+        &policy,
+        CellInputs {
+            environment: &config.environment,
+            workspace: &grounds.workspace,
+            private_tmp: None,
+            quarantine: None,
+            namespaces: config.namespaces,
+        },
+    )?;
     Ok(Chain {
         abort: abort.clone(),
         guardian: setup::guardian(config, &policy)?,
@@ -244,13 +248,18 @@ fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<C
 }
 
 fn session_record(config: &RunConfig, grounds: &Grounds, session: &Id) -> SessionRecord {
-    setup::session_record(config, grounds, session, &setup::RunFacts {
-        resumed: false,
-        role: setup::role(config, &grounds.policy),
-        tools: vec!["bash".to_owned()],
-        model: "none".to_owned(),
-        enforced: serde_json::Value::Null,
-    })
+    setup::session_record(
+        config,
+        grounds,
+        session,
+        &setup::RunFacts {
+            resumed: false,
+            role: setup::role(config, &grounds.policy),
+            tools: vec!["bash".to_owned()],
+            model: "none".to_owned(),
+            enforced: serde_json::Value::Null,
+        },
+    )
 }
 
 #[cfg(test)]

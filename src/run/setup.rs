@@ -29,8 +29,8 @@ use crate::model::{Model, RetryPolicy};
 use crate::policy::{BoundPolicy, Places, PolicySet};
 use crate::sandbox::Enforced;
 use crate::session::{
-    ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext,
-    SessionDirectory, SnapshotTool, Store, ToolContract,
+    ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
+    SnapshotTool, Store, ToolContract,
 };
 use crate::tools::definitions::definitions;
 use crate::tools::toolbox::{OutputDirectory, Toolbox};
@@ -77,7 +77,7 @@ pub fn grounds(config: &RunConfig, set: Option<PolicySet>) -> Result<Grounds, Ru
         workspace: workspace.clone(),
         home,
         tmp: PathBuf::from("/tmp"),
-        protected: policies::protected(&state, &config.environment),
+        protected: policies::protected(&state, &workspace, &config.policies, &config.environment),
     };
     let policy = Arc::new(set.bind(&places)?);
     Ok(Grounds { workspace, store, state, policy })
@@ -113,7 +113,12 @@ pub(super) fn new_session(
     let (model, name) = model::connect(&config.model, &config.environment)?;
     let header = header(&grounds.workspace, &name);
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
-    assemble(config, Opened { grounds, directory, journal, model, task, resumed: false }, abort, listener)
+    assemble(
+        config,
+        Opened { grounds, directory, journal, model, task, resumed: false },
+        abort,
+        listener,
+    )
 }
 
 /// A session whose journal is open.
@@ -135,13 +140,16 @@ pub(super) fn assemble(
 ) -> Result<Parts, RunError> {
     let Opened { grounds, directory, journal, model, task, resumed } = opened;
     let policy = Arc::clone(&grounds.policy);
-    let cell = Arc::new(cell::base(&policy, CellInputs {
-        environment: &config.environment,
-        workspace: &grounds.workspace,
-        private_tmp: Some(directory.tmp()),
-        quarantine: Some(directory.quarantine()),
-        namespaces: config.namespaces,
-    })?);
+    let cell = Arc::new(cell::base(
+        &policy,
+        CellInputs {
+            environment: &config.environment,
+            workspace: &grounds.workspace,
+            private_tmp: Some(directory.tmp()),
+            quarantine: Some(directory.quarantine()),
+            namespaces: config.namespaces,
+        },
+    )?);
     let enforced = cell::probe(&cell)?;
     let settings = settings(config, &policy, &grounds.workspace, &model)?;
     let session = directory.id().clone();
@@ -323,7 +331,10 @@ fn budget(config: &RunConfig, policy: &BoundPolicy) -> Budget {
     }
 }
 
-pub(super) fn guardian(config: &RunConfig, policy: &BoundPolicy) -> Result<Option<Guardian>, RunError> {
+pub(super) fn guardian(
+    config: &RunConfig,
+    policy: &BoundPolicy,
+) -> Result<Option<Guardian>, RunError> {
     let written = policy.guardian();
     if written.enabled != Some(true) {
         return Ok(None);
@@ -350,7 +361,8 @@ pub(super) fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission
 
 /// Who is at the terminal, for grant records.
 pub(super) fn person(environment: &Environment) -> String {
-    let name = environment.text("USER").or_else(|| environment.text("LOGNAME")).unwrap_or("unknown");
+    let name =
+        environment.text("USER").or_else(|| environment.text("LOGNAME")).unwrap_or("unknown");
     format!("{name} (uid {})", rustix::process::getuid().as_raw())
 }
 
@@ -402,7 +414,12 @@ pub(super) fn session_record(
     }
 }
 
-fn run_context(policy: &PolicySet, facts: &RunFacts, cell: String, audit_sequence: u64) -> RunContext {
+fn run_context(
+    policy: &PolicySet,
+    facts: &RunFacts,
+    cell: String,
+    audit_sequence: u64,
+) -> RunContext {
     RunContext {
         operation_id: Id::new(),
         policy: PolicyPin { digest: policy.digest(), audit_sequence: Some(audit_sequence) },
@@ -413,7 +430,13 @@ fn run_context(policy: &PolicySet, facts: &RunFacts, cell: String, audit_sequenc
     }
 }
 
-fn init(session: &Id, workspace: &Path, policy: &PolicySet, facts: &RunFacts, cell: &Enforced) -> Event {
+fn init(
+    session: &Id,
+    workspace: &Path,
+    policy: &PolicySet,
+    facts: &RunFacts,
+    cell: &Enforced,
+) -> Event {
     let mut shown = facts.enforced.clone();
     if let Some(object) = shown.as_object_mut() {
         object.insert("summary".to_owned(), cell.to_string().into());
@@ -439,4 +462,3 @@ fn policy_record(set: &PolicySet) -> PolicyRecord {
     });
     PolicyRecord { digest: set.digest(), sources: sources.collect() }
 }
-

@@ -121,7 +121,9 @@ impl Patterns {
             }
             each.push(OnePattern {
                 except: excepted.build().map_err(io::Error::other)?,
-                last_name_alone: pattern.strip_prefix("**/").is_some_and(|rest| !rest.contains('/')),
+                last_name_alone: pattern
+                    .strip_prefix("**/")
+                    .is_some_and(|rest| !rest.contains('/')),
                 kind: mask.kind,
             });
         }
@@ -257,7 +259,9 @@ impl Work<'_> {
         let Some(real) = resolve(root) else { return Ok(()) };
         let patterns = Patterns::new(masks)?;
         for (path, number) in self.walk(&real, &patterns)? {
-            let Some((mask, one)) = masks.get(number).zip(patterns.each.get(number)) else { continue };
+            let Some((mask, one)) = masks.get(number).zip(patterns.each.get(number)) else {
+                continue;
+            };
             if one.last_name_alone {
                 match open_name(&path) {
                     Ok(node) => self.cover_match(&path, &node, mask)?,
