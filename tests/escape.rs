@@ -7,7 +7,10 @@
 #![expect(clippy::print_stdout, reason = "a test says what it could not show")]
 
 use std::fs;
+use std::net::{TcpListener, UdpSocket};
+use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use stoplog::sandbox::probe::{
@@ -15,7 +18,8 @@ use stoplog::sandbox::probe::{
     expected_errno, put,
 };
 use stoplog::sandbox::{
-    Enforced, Exit, Finished, Grant, GrantAccess, Mask, MaskKind, MaskPattern, SandboxSpec,
+    Enforced, Exit, Finished, Grant, GrantAccess, Identity, Mask, MaskKind, MaskPattern, Network,
+    SandboxSpec,
 };
 
 /// Set for the run of a test under a filter that refuses namespaces.
@@ -282,6 +286,29 @@ fn a_workspace_without_execution_runs_nothing_by_name() {
 }
 
 #[test]
+fn the_loader_runs_a_program_that_may_not_be_executed() {
+    let loader = Path::new("/lib64/ld-linux-x86-64.so.2");
+    if !loader.exists() {
+        println!("not run: this machine has another loader");
+        return;
+    }
+    in_each_situation(|situation, bench| {
+        fs::copy("/bin/true", bench.workspace().join("program")).unwrap();
+        let mut spec = bench.script(&format!("{} ./program", loader.display()));
+        assert_eq!(run(bench, &spec).exit, Exit::Code(0), "the control");
+        for grant in &mut spec.grants {
+            if grant.path == bench.workspace() {
+                grant.access = GrantAccess::ReadWrite;
+            }
+        }
+        let finished = run(bench, &spec);
+        // Limit L4, asserted as it is: a mount says no to the loader, Landlock alone does not.
+        let runs = finished.exit == Exit::Code(0);
+        assert_eq!(runs, situation == Situation::NoNamespaces, "{}", said(&finished));
+    });
+}
+
+#[test]
 fn a_hard_link_from_before_gives_its_content() {
     // Limit L3, asserted as it is: the name in the workspace is as good as the one outside.
     in_each_situation(|_, bench| {
@@ -323,6 +350,58 @@ fn only_route_queries_are_left_of_netlink() {
 }
 
 #[test]
+fn the_granted_network_brings_tcp_and_udp_and_nothing_else() {
+    in_each_situation(|situation, bench| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let hidden = bench.outside().join("socket");
+        let _socket = UnixListener::bind(&hidden).unwrap();
+        let name = format!("stoplog-escape-{}-{situation:?}", std::process::id());
+        let address = UnixAddress::from_abstract_name(&name).unwrap();
+        let _abstract = UnixListener::bind_addr(&address).unwrap();
+        let acts = [
+            Act::ConnectTcp(listener.local_addr().unwrap()),
+            Act::SendUdp(receiver.local_addr().unwrap()),
+            Act::ConnectPath(hidden),
+            Act::ConnectAbstract(name),
+            call("socket-multipath"),
+            call("socket-packet"),
+            call("socket-raw"),
+            call("socket-netlink-events"),
+        ];
+        let spec = SandboxSpec { network: Network::Host, ..bench.spec() };
+        let (_, answers) = bench.confined_in(spec, &acts).unwrap();
+        let worked: Vec<bool> = answers.iter().map(Answer::worked).collect();
+        let expected = [true, true, false, false, false, false, false, false];
+        assert_eq!(worked, expected, "{situation:?}: {answers:?}");
+        assert!(outside(bench, &acts[..4]).iter().all(Answer::worked), "the control");
+    });
+}
+
+#[test]
+fn without_the_network_nothing_leaves_by_any_door() {
+    in_each_situation(|situation, bench| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        receiver.set_nonblocking(true).unwrap();
+        let acts = [
+            Act::ConnectTcp(listener.local_addr().unwrap()),
+            Act::SendFastOpen(listener.local_addr().unwrap()),
+            Act::SendUdp(receiver.local_addr().unwrap()),
+        ];
+        let arrived = || {
+            let connections = std::iter::from_fn(|| listener.accept().ok()).count();
+            connections + std::iter::from_fn(|| receiver.recv(&mut [0; 8]).ok()).count()
+        };
+        outside(bench, &acts);
+        assert_eq!(arrived(), 3, "the control");
+        inside(bench, &acts);
+        assert_eq!(arrived(), 0, "{situation:?}");
+    });
+}
+
+#[test]
 fn own_sockets_work_where_they_reach_only_the_cell() {
     // With an empty network of its own a cell may serve itself, as test suites do.
     let bench = Situation::Usual.bench();
@@ -349,6 +428,42 @@ fn no_process_outside_is_reached_in_any_way() {
         let priority = fs::read_to_string(format!("/proc/{}/stat", target.number())).unwrap();
         assert_eq!(priority.split(' ').nth(18), Some("0"), "nice value: {priority}");
     });
+}
+
+#[test]
+fn another_identity_has_no_more_reach() {
+    if !is_root() {
+        println!("not run: only root can take another identity");
+        return;
+    }
+    in_each_situation(|situation, bench| {
+        let script =
+            "id -u; id -g; cat ../outside/canary; grep CapEff /proc/self/status; echo x >new";
+        let mut spec = bench.script(script);
+        spec.identity = Identity::User { uid: 65534, gid: 65534 };
+        fs::set_permissions(bench.place(), fs::Permissions::from_mode(0o755)).unwrap();
+        std::os::unix::fs::chown(bench.workspace(), Some(65534), Some(65534)).unwrap();
+        let text = said(&run(bench, &spec));
+        assert!(
+            text.starts_with("65534\n65534\nCapEff:\t0000000000000000\n"),
+            "{situation:?}: {text}"
+        );
+        assert!(!text.contains(CANARY), "{text}");
+        assert_eq!(fs::metadata(bench.workspace().join("new")).unwrap().uid(), 65534);
+    });
+}
+
+#[test]
+fn shared_memory_of_python_works_in_a_view() {
+    if !has_program("python3") {
+        println!("not run: no python3");
+        return;
+    }
+    let bench = Situation::Usual.bench();
+    let script = "from concurrent.futures import ProcessPoolExecutor as P\n\
+                  if __name__ == '__main__':\n    print(list(P(2).map(abs, [1, -2])))\n";
+    put(&bench.workspace().join("pool.py"), script).unwrap();
+    assert_eq!(said(&run(&bench, &bench.script("python3 pool.py"))), "[1, 2]\n");
 }
 
 #[test]
@@ -409,7 +524,12 @@ const KEEPS_WORKING: &[(&str, &str, &str)] = &[
         "6403\n",
     ),
     ("install", "echo x >f1; install -m 751 f1 f2 && stat -c %a f2", "751\n"),
-    ("exit codes", "exit 7", ""),
+    (
+        "many modes at once",
+        "seq 200 | xargs -P 8 -n 10 sh -c 'for f; do : >q$f; chmod 640 q$f; done' x; \
+         stat -c %a q* | sort | uniq -c",
+        "    200 640\n",
+    ),
     (
         "threads",
         "python3 -c 'import threading as t; a=t.Thread(target=print,args=(1,)); a.start(); a.join()'",
