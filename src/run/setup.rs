@@ -25,7 +25,7 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
-use crate::model::{Model, RetryPolicy};
+use crate::model::{Model, RetryPolicy, ToolCallStyle};
 use crate::policy::{BoundPolicy, Places, PolicySet};
 use crate::sandbox::Enforced;
 use crate::session::{
@@ -190,6 +190,7 @@ pub(super) fn assemble(
         journal,
         log,
         background: BackgroundQueue::default(),
+        recording: config.recording.clone(),
         in_flight: Vec::new(),
         listener,
     })
@@ -284,11 +285,14 @@ fn settings(
     let system = prompt::system(workspace, &tools);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
-    let options = json!({
+    let mut options = json!({
         "temperature": temperature.to_string(),
         "maxTokens": max_tokens.to_string(),
         "thinking": config.thinking.as_str(),
     });
+    if let (ToolCallStyle::Json, Some(options)) = (config.tool_calls, options.as_object_mut()) {
+        options.insert("toolCalls".to_owned(), "json".into());
+    }
     let snapshot_tools = contracts.iter().map(|contract| SnapshotTool {
         name: contract.name.clone(),
         definition_digest: contract.definition_digest(),
@@ -310,6 +314,8 @@ fn settings(
         temperature,
         max_tokens,
         thinking: config.thinking,
+        tool_calls: config.tool_calls,
+        context_window: model.endpoint().and_then(|endpoint| endpoint.context_window),
         native_search: false,
         budget: budget(config, policy),
         retry: RetryPolicy::default(),
