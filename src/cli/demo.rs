@@ -94,6 +94,7 @@ fn config(context: &Context, stage: &Stage, state: PathBuf, namespaces: Namespac
         thinking: ThinkingLevel::None,
         tool_calls: ToolCallStyle::Native,
         recording: None,
+        agents_file: false,
         headless: true,
         shows_pieces: false,
         namespaces,
@@ -150,6 +151,7 @@ fn keep(event: &Event, rows: &Rc<RefCell<Vec<Row>>>, base: &str) {
             }
         }
         Event::Init { .. }
+        | Event::AgentsFile { .. }
         | Event::UserMessage { .. }
         | Event::TextDelta { .. }
         | Event::Thinking { .. }

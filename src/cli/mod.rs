@@ -3,6 +3,7 @@
 
 pub mod args;
 mod audit;
+mod chat;
 mod demo;
 mod doctor;
 mod exec;
@@ -87,6 +88,7 @@ pub fn main() -> ExitCode {
 fn carry_out(context: &Context, command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::run(context, args),
+        Command::Chat(args) => chat::chat(context, args),
         Command::Resume(args) => run::resume(context, args),
         Command::Exec(args) => exec::exec(context, args),
         Command::Demo(args) => demo::demo(context, &args),

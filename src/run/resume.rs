@@ -9,7 +9,9 @@ use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
 use crate::audit::log_path;
 use crate::audit::read::Lines;
-use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
+use crate::audit::record::{
+    Body, PolicyRecord, PolicySourceRecord, Record, Session as SessionRecord,
+};
 use crate::base::clock::Clock;
 use crate::chain::abort::AbortSignal;
 use crate::policy::{Layer, PolicySet, PolicySource};
@@ -59,7 +61,8 @@ fn continued(
         }
     }
     config.workspace = Some(workspace.to_owned());
-    if config.model.name.is_none() && config.model.embedded.is_none() {
+    let chosen = config.model.connected.is_some() || config.model.embedded.is_some();
+    if config.model.name.is_none() && !chosen {
         let name = format!("{}/{}", header.provider, header.model);
         config.model = ModelWish { name: Some(name), ..config.model };
     }
@@ -83,6 +86,23 @@ fn recorded_policy(
     directory: &Path,
     session: &crate::base::ids::Id,
 ) -> Result<PolicySet, RunError> {
+    let PolicyRecord { digest, sources } = last_start(directory, session)?.policy;
+    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
+    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
+    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
+    let set = policies::load_recorded(given, &extended)?;
+    if set.digest() != digest {
+        let problem = format!("its log holds a policy whose digest is not {digest}");
+        return Err(RunError::Blocked(problem));
+    }
+    Ok(set)
+}
+
+/// The last record of a run's start that holds the policy's text.
+pub(super) fn last_start(
+    directory: &Path,
+    session: &crate::base::ids::Id,
+) -> Result<SessionRecord, RunError> {
     let path = log_path(directory, session);
     let unusable = |problem: String| RunError::Blocked(format!("its log {problem}"));
     let lines = Lines::open(&path).map_err(|error| unusable(error.to_string()))?;
@@ -93,19 +113,10 @@ fn recorded_policy(
             continue;
         };
         if !session.policy.sources.is_empty() {
-            found = Some(session.policy);
+            found = Some(*session);
         }
     }
-    let PolicyRecord { digest, sources } =
-        found.ok_or_else(|| unusable("holds no policy".to_owned()))?;
-    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
-    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
-    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
-    let set = policies::load_recorded(given, &extended)?;
-    if set.digest() != digest {
-        return Err(unusable(format!("holds a policy whose digest is not {digest}")));
-    }
-    Ok(set)
+    found.ok_or_else(|| unusable("holds no policy".to_owned()))
 }
 
 fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {

@@ -126,7 +126,7 @@ pub(super) struct Opened<'a> {
     pub(super) grounds: Grounds,
     pub(super) directory: SessionDirectory,
     pub(super) journal: Journal,
-    pub(super) model: Model,
+    pub(super) model: Arc<Model>,
     pub(super) task: &'a str,
     pub(super) resumed: bool,
 }
@@ -184,16 +184,23 @@ pub(super) fn assemble(
         session,
         context,
         settings,
-        model: Arc::new(model),
+        model,
         chain,
         toolbox: Arc::new(Toolbox::new(cell, Some(outputs))),
         journal,
         log,
         background: BackgroundQueue::default(),
         recording: config.recording.clone(),
+        agents_file: config.agents_file && !resumed && has_agents_file(&grounds.workspace),
         in_flight: Vec::new(),
         listener,
     })
+}
+
+/// Only whether there is such a file; it is opened in a cell alone.
+fn has_agents_file(workspace: &Path) -> bool {
+    let file = workspace.join(crate::agent::agents_file::NAME);
+    std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file())
 }
 
 pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, RunError> {
@@ -354,7 +361,7 @@ pub(super) fn guardian(
     }
     let (model, _) = model::connect(&wish, &config.environment)?;
     Ok(Some(Guardian {
-        model: Arc::new(model),
+        model,
         time_max: written.timeout_ms.map(Duration::from_millis),
         ask_on_failure: false,
     }))

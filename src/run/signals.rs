@@ -6,9 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Which signal stopped the run, if one did.
-#[derive(Debug, Clone, Default)]
-pub struct Stopped(Arc<AtomicU8>);
+/// Which signal stopped the run, if one did. Listening ends when this is dropped.
+#[derive(Debug)]
+pub struct Stopped {
+    seen: Arc<AtomicU8>,
+    listening: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
 
 const NOTHING: u8 = 0;
 const INTERRUPT: u8 = 1;
@@ -18,7 +27,7 @@ impl Stopped {
     /// The exit code that goes with the signal.
     #[must_use]
     pub fn exit(&self) -> Option<Exit> {
-        match self.0.load(Ordering::SeqCst) {
+        match self.seen.load(Ordering::SeqCst) {
             INTERRUPT => Some(Exit::Interrupted),
             TERMINATE => Some(Exit::Terminated),
             _nothing => None,
@@ -26,7 +35,7 @@ impl Stopped {
     }
 }
 
-/// Listens until the runtime ends. The cells of a run die with the supervisor, so that the second
+/// Listens until the run ends. The cells of a run die with the supervisor, so that the second
 /// signal needs no more than its end.
 ///
 /// # Errors
@@ -34,19 +43,19 @@ impl Stopped {
 pub fn listen(abort: &AbortSignal) -> std::io::Result<Stopped> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let stopped = Stopped::default();
-    let (seen, abort) = (stopped.clone(), abort.clone());
-    tokio::spawn(async move {
+    let seen = Arc::new(AtomicU8::new(NOTHING));
+    let (noted, abort) = (Arc::clone(&seen), abort.clone());
+    let listening = tokio::spawn(async move {
         loop {
             let which = next(&mut interrupt, &mut terminate).await;
-            let earlier = seen.0.swap(which, Ordering::SeqCst);
+            let earlier = noted.swap(which, Ordering::SeqCst);
             if earlier != NOTHING {
                 end_at_once(which);
             }
             abort.abort();
         }
     });
-    Ok(stopped)
+    Ok(Stopped { seen, listening })
 }
 
 async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> u8 {
