@@ -4,5 +4,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    stoplog::sandbox::child_entry(stoplog::tools::worker::serve).unwrap_or_else(stoplog::cli::main)
+    stoplog::sandbox::child_entry(stoplog::tools::worker::serve)
+        .or_else(stoplog::sandbox::probe::probe_entry)
+        .unwrap_or_else(stoplog::cli::main)
 }

@@ -112,7 +112,7 @@ impl Agent {
     ) -> Result<(), Fault> {
         let why = ending.error.as_deref().unwrap_or("the run ended without an answer");
         let fact = FactError::new(ending.reason.as_str(), why);
-        Ok(self.parts.journal.fail_operation(&fact, statistics)?)
+        Ok(self.parts.journal.fail_all(&fact, statistics)?)
     }
 
     fn close_log(&mut self, result: &RunResult) -> Result<(), crate::audit::AuditError> {

@@ -170,6 +170,7 @@ impl Agent {
         self.tally.turns += 1;
         self.tally.usage = self.tally.usage.plus(answer.usage);
         let cut = answer.finish == Finish::Length;
+        let may_run = answer.may_run_calls();
         let calls = answer.tool_calls.iter();
         let calls = calls.map(|call| (call.id.clone(), call.name.clone(), call.arguments.clone()));
         let places = self.parts.journal.assistant_settled(NewAnswer {
@@ -184,7 +185,9 @@ impl Agent {
         if cut {
             return self.drop_cut_calls(answer.content);
         }
-        if !places.is_empty() {
+        if !places.is_empty() && !may_run {
+            self.reject_open(SyntheticReason::Truncated)?;
+        } else if !places.is_empty() {
             self.drains.reset();
             return Ok(State::Deciding(self.open_items()));
         }

@@ -82,6 +82,12 @@ impl Ledger {
         self.entries.iter().filter(move |entry| &entry.session == session)
     }
 
+    /// The ledger as far as it concerns one log.
+    #[must_use]
+    pub fn only(&self, session: &Id) -> Self {
+        Self { entries: self.of(session).cloned().collect(), damage: self.damage.clone() }
+    }
+
     /// Reads the ledger's complete lines. A torn last line is no damage: its append did not finish.
     #[must_use]
     pub fn parse(complete: &[u8]) -> Self {

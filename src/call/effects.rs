@@ -169,11 +169,22 @@ pub struct Unresolved {
     pub span: Span,
 }
 
+/// A call of a function that the script defines. What its body runs is among the commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FunctionCall {
+    /// The function.
+    pub name: String,
+    /// Where it stands.
+    pub span: Span,
+}
+
 /// Everything that a request would do, as far as its text tells.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Effects {
     /// Programs, in the order in which they stand.
     pub commands: Vec<CommandUse>,
+    /// Calls of functions that the script itself defines: no programs, judged through their bodies.
+    pub function_calls: Vec<FunctionCall>,
     /// Assignments that belong to no command (`X=1` alone, `export X=1`).
     pub assignments: Vec<Assignment>,
     /// Paths.

@@ -4,7 +4,9 @@
 //! nothing; what it does not understand it says so ([`effects::Unresolved`]).
 
 pub mod effects;
+pub mod effects_of;
 pub mod request;
+pub mod shell;
 
 use crate::base::ids::Id;
 use request::Request;

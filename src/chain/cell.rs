@@ -46,7 +46,12 @@ impl CellBase {
             program,
             cwd: self.workspace.clone(),
             environment: self.environment.clone(),
-            grants: plan.grants.iter().filter_map(grant).collect(),
+            grants: plan
+                .grants
+                .iter()
+                .filter(|planned| !is_tmp(&planned.path))
+                .filter_map(grant)
+                .collect(),
             masks: plan.masks.iter().filter_map(|mask| planned_mask(mask, approved)).collect(),
             private_tmp: self.private_tmp.clone(),
             scratch: self.scratch.clone(),
@@ -68,6 +73,11 @@ impl CellBase {
     pub fn grants_path(&self, path: &Path) -> bool {
         self.plan.grants.iter().any(|grant| is_within(path, &grant.path))
     }
+}
+
+/// The cell shows its private directory there; the machine's own is in no view.
+fn is_tmp(path: &Path) -> bool {
+    path == Path::new("/tmp") || path == Path::new("/var/tmp")
 }
 
 /// A grant that allows nothing is none. Everything in a cell that may be written or run may be read:

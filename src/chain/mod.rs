@@ -284,7 +284,7 @@ impl Chain {
         let question = self.question(subject, found.trail.required());
         let (verdict, granted) = self.ask(question.clone()).await;
         found.granted = granted.is_some();
-        if !self.is_headless() {
+        if answered(&verdict) {
             found.notes.push(self.grant_record(subject, &question, granted));
         }
         found.trail.put(Stage::Permission, verdict, start.elapsed());
@@ -356,6 +356,17 @@ impl Chain {
             stages: stages.clone(),
             sandbox: spec.map(spec_digest),
         }
+    }
+}
+
+/// Whether a person said anything; nobody's silence is no grant and no refusal.
+fn answered(verdict: &Verdict) -> bool {
+    match verdict {
+        Verdict::Pass(_) => true,
+        Verdict::Deny(reasons) => {
+            reasons.first().is_some_and(|reason| reason.code.raw() == permission::USER_DENIED)
+        }
+        Verdict::Require(_) | Verdict::Skipped(_) => false,
     }
 }
 

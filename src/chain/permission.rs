@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// must be approved by reading the audit record or not at all.
 const SHOWN_BYTES_MAX: usize = 4_000;
 
+/// The code of a no that a person said.
+pub const USER_DENIED: &str = "user-denied";
+
 /// Time between two looks at the abort signal while waiting for an answer.
 const WAIT_SLICE: Duration = Duration::from_millis(200);
 
@@ -126,7 +129,7 @@ impl Permission {
                 let words = "the user said yes to this exact call for the rest of the run";
                 (pass(words), Some(Granted::ForThisRun))
             }
-            Answer::No => deny("user-denied", "the user said no"),
+            Answer::No => deny(USER_DENIED, "the user said no"),
             Answer::TimedOut => deny(
                 "permission-timeout",
                 &format!("nobody answered within {} seconds", self.time_max.as_secs()),

@@ -58,7 +58,10 @@ type Outcome = Result<Exit, CommandError>;
 /// Reads the command line and carries it out.
 #[must_use]
 pub fn main() -> ExitCode {
-    let hardened = crate::sandbox::harden_supervisor();
+    if let Err(error) = crate::sandbox::harden_supervisor() {
+        Screen::new(args::Colour::Auto, true).err(&format!("error: {error}"));
+        return Exit::Sandbox.into();
+    }
     let environment = Environment::of_process();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -114,7 +114,7 @@ fn refusal(stage: &str, reason: &Reason) -> String {
 }
 
 /// `tool` and the argument that says most, on one line, escaped.
-fn call_line(tool: &str, arguments: &str) -> String {
+pub(super) fn call_line(tool: &str, arguments: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
     let main = ["command", "path", "pattern"].iter().find_map(|key| value.get(key)?.as_str());
     let shown = escape(main.unwrap_or(arguments));

@@ -146,7 +146,7 @@ pub struct ModelRequest {
     pub agent: String,
     /// The system prompt; empty for none.
     pub system: String,
-    /// The conversation, normalised (see [`crate::model::normalise`]).
+    /// The conversation, normalised (see [`mod@crate::model::normalise`]).
     pub messages: Vec<Message>,
     /// The tools the model may ask for, in the order in which they are sent.
     pub tools: Vec<ToolDefinition>,

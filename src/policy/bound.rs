@@ -74,16 +74,15 @@ impl BoundPolicy {
                 problem,
             })
         };
-        let indexes = set.units.iter().map(|unit| build(&unit.paths)).collect::<Result<_, _>>()?;
+        let indexes = set.units().map(|unit| build(&unit.paths)).collect::<Result<_, _>>()?;
         let standing = standing_matchers(places);
         let standing_index = build(&standing)?;
         let settings = set
-            .units
-            .iter()
+            .units()
             .map(|unit| unit.settings.clone())
             .reduce(Settings::narrowed_by)
             .unwrap_or_default();
-        let hooks = hooks_of(&set.units);
+        let hooks = hooks_of(set.units());
         let places = places.clone();
         Ok(Self { set, places, indexes, standing, standing_index, settings, hooks })
     }
@@ -100,8 +99,17 @@ impl BoundPolicy {
         &self.places
     }
 
-    pub(super) fn units(&self) -> &[Arc<Unit>] {
-        &self.set.units
+    pub(super) fn units(&self) -> impl Iterator<Item = &Arc<Unit>> {
+        self.set.units()
+    }
+
+    /// Every set of units that was loaded together, each unit with its index over paths.
+    pub(super) fn groups(&self) -> impl Iterator<Item = Vec<(&Unit, &PathIndex)>> {
+        let mut indexes = self.indexes.iter();
+        self.set
+            .groups
+            .iter()
+            .map(move |units| units.iter().map(AsRef::as_ref).zip(indexes.by_ref()).collect())
     }
 
     /// A path in a rule with its placeholder filled in.
@@ -164,7 +172,7 @@ impl BoundPolicy {
     /// The names of every role that some layer defines.
     #[must_use]
     pub fn roles(&self) -> Vec<&str> {
-        let roles = self.units().iter().flat_map(|unit| &unit.roles);
+        let roles = self.units().flat_map(|unit| &unit.roles);
         let mut names: Vec<&str> = roles.map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names.dedup();
@@ -174,14 +182,14 @@ impl BoundPolicy {
     /// The role of a run that names none.
     #[must_use]
     pub fn default_role(&self) -> Option<&str> {
-        self.units().iter().find_map(|unit| unit.default_role.as_deref())
+        self.units().find_map(|unit| unit.default_role.as_deref())
     }
 
     /// Whether `role` may use `tool`. Every layer that has roles must know the role and give it the
     /// tool; a run without a role, where no default names one, has none of them.
     #[must_use]
     pub fn role_gate(&self, role: Option<&str>, tool: &str) -> RoleVerdict {
-        for unit in self.units().iter().filter(|unit| !unit.roles.is_empty()) {
+        for unit in self.units().filter(|unit| !unit.roles.is_empty()) {
             let Some(role) = role.or_else(|| self.default_role()) else {
                 let reason = "the policy has roles, and this run has none".to_owned();
                 return RoleVerdict::Deny { reason };
@@ -206,7 +214,6 @@ impl BoundPolicy {
     pub(super) fn allowed_patterns(&self, access: crate::call::effects::Access) -> Vec<String> {
         let mut patterns: Vec<String> = self
             .units()
-            .iter()
             .flat_map(|unit| &unit.paths)
             .filter(|matcher| {
                 matcher.meta.decision == Decision::Allow && matcher.access.contains(&access)
@@ -224,9 +231,9 @@ impl BoundPolicy {
     }
 }
 
-fn hooks_of(units: &[Arc<Unit>]) -> Vec<Hook> {
+fn hooks_of<'u>(units: impl Iterator<Item = &'u Arc<Unit>>) -> Vec<Hook> {
     let mut hooks: Vec<Hook> = Vec::new();
-    for hook in units.iter().flat_map(|unit| &unit.hooks) {
+    for hook in units.flat_map(|unit| &unit.hooks) {
         if !hooks.contains(hook) {
             hooks.push(hook.clone());
         }

@@ -6,7 +6,7 @@
 
 use super::bound::BoundPolicy;
 use super::file::schema::{CellLayer, Decision, Degraded, IdentitySetting, NetworkMode};
-use super::paths::PathMatcher;
+use super::paths::{PathIndex, PathMatcher};
 use super::rules::globs::{Shape, expand};
 use super::rules::hosts::HostMatcher;
 use super::settings::{EnvironmentRules, Limits};
@@ -27,6 +27,9 @@ pub struct PlannedGrant {
     pub access: BTreeSet<Access>,
     /// It is no error if it does not exist.
     pub optional: bool,
+    /// It is a place that the program knows (system directories, named caches): no secret of a person
+    /// lies there, so patterns are not searched in it, which would cost every launch a second.
+    pub well_known: bool,
 }
 
 /// Names inside a grant that are taken back.
@@ -104,7 +107,7 @@ impl BoundPolicy {
             grants: grants.into_values().collect(),
             masks,
             network: settings.network.unwrap_or_default(),
-            hosts: self.units().iter().map(|unit| host_rules(unit)).collect(),
+            hosts: self.units().map(|unit| host_rules(unit)).collect(),
             limits: settings.limits,
             environment: self.environment(),
             identity: settings.identity,
@@ -117,14 +120,20 @@ impl BoundPolicy {
         let restricts = |unit: &&Unit| {
             unit.path_default.as_ref().is_some_and(|default| default.decision > Decision::Allow)
         };
-        let units = || self.units().iter().map(AsRef::as_ref);
-        let restricting = units().filter(restricts).map(|unit| self.unit_grants(unit));
-        restricting.reduce(|left, right| intersect(&left, &right)).unwrap_or_else(|| {
-            units().map(|unit| self.unit_grants(unit)).fold(Grants::new(), |mut all, more| {
-                more.into_values().for_each(|grant| add(&mut all, grant));
-                all
+        let of_group = |units: Vec<(&Unit, &PathIndex)>| {
+            let units: Vec<&Unit> = units.into_iter().map(|(unit, _)| unit).collect();
+            let restricting =
+                units.iter().copied().filter(restricts).map(|unit| self.unit_grants(unit));
+            restricting.reduce(|left, right| intersect(&left, &right)).unwrap_or_else(|| {
+                let grants = units.iter().map(|unit| self.unit_grants(unit));
+                grants.fold(Grants::new(), |mut all, more| {
+                    more.into_values().for_each(|grant| add(&mut all, grant));
+                    all
+                })
             })
-        })
+        };
+        let groups = self.groups().map(of_group);
+        groups.reduce(|left, right| intersect(&left, &right)).unwrap_or_default()
     }
 
     fn unit_grants(&self, unit: &Unit) -> Grants {
@@ -136,6 +145,7 @@ impl BoundPolicy {
                     path: "/".into(),
                     access: BTreeSet::from([Access::Read, Access::Write, Access::Execute]),
                     optional: false,
+                    well_known: false,
                 },
             );
         }
@@ -152,6 +162,7 @@ impl BoundPolicy {
                         path,
                         access: matcher.access.iter().copied().collect(),
                         optional: matcher.optional,
+                        well_known: matcher.optional,
                     },
                 );
             }
@@ -166,7 +177,7 @@ impl BoundPolicy {
 
     /// Masks for what is refused inside grants; a grant that lies inside what is refused goes.
     fn masks(&self, grants: &mut Grants) -> Vec<PlannedMask> {
-        let units = self.units().iter().flat_map(|unit| &unit.paths);
+        let units = self.units().flat_map(|unit| &unit.paths);
         let mut masks = BTreeSet::new();
         for matcher in self.standing.iter().chain(units) {
             let kind = match matcher.meta.decision {
@@ -209,7 +220,7 @@ impl MaskFor<'_> {
                 });
                 let mut roots: Vec<&PathBuf> = grants
                     .values()
-                    .filter(|grant| self.has_right(grant))
+                    .filter(|grant| !grant.well_known && self.has_right(grant))
                     .map(|grant| &grant.path)
                     .collect();
                 // A root inside another one is searched with it.
@@ -334,6 +345,7 @@ fn add(grants: &mut Grants, grant: PlannedGrant) {
         .and_modify(|known| {
             known.access.extend(&grant.access);
             known.optional &= grant.optional;
+            known.well_known &= grant.well_known;
         })
         .or_insert(grant);
 }
@@ -349,6 +361,7 @@ fn intersect(left: &Grants, right: &Grants) -> Grants {
             path: path.clone(),
             access: &here.access & &there.access,
             optional: here.optional || there.optional,
+            well_known: here.well_known && there.well_known,
         };
         if !grant.access.is_empty() {
             both.insert(path.clone(), grant);
@@ -365,9 +378,11 @@ fn rights_at(grants: &Grants, path: &Path) -> Option<PlannedGrant> {
             path: path.to_path_buf(),
             access: BTreeSet::new(),
             optional: grant.optional,
+            well_known: grant.well_known,
         });
         so_far.access.extend(&grant.access);
         so_far.optional &= grant.optional;
+        so_far.well_known &= grant.well_known;
     }
     rights
 }

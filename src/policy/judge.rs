@@ -7,12 +7,14 @@
 use super::bound::{BoundPolicy, RoleVerdict, silence};
 use super::file::schema::{Decision, NetworkMode, unresolved_name};
 use super::judgement::{Code, Finding, Judgement, SubjectKind};
+use super::paths::PathIndex;
 use super::rules::RuleMeta;
 use super::rules::assignments::is_harmless;
 use super::rules::commands::CommandFit;
 use super::unit::Unit;
 use crate::call::effects::{
-    Access, Assignment, CommandUse, Effects, HostUse, PathUse, Unresolved, UnresolvedReason,
+    Access, Assignment, CommandUse, Effects, HostUse, PathOrigin, PathUse, Span, Unresolved,
+    UnresolvedReason,
 };
 use crate::call::request::ToolName;
 use std::path::{Path, PathBuf};
@@ -74,17 +76,30 @@ struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    /// Keeps the strictest opinions about one thing. `silent` answers where nobody has one.
+    /// What every set says about one thing. Units without a default for its kind only subtract:
+    /// where a set has no other ones, `silent` answers too.
+    fn ask(
+        &self,
+        (silent, has_default): (Option<&Opinion>, impl Fn(&Unit) -> bool),
+        opinion: impl Fn(&Unit, &PathIndex) -> Vec<Opinion>,
+    ) -> Vec<Opinion> {
+        let mut all = Vec::new();
+        for units in self.policy.groups() {
+            units.iter().for_each(|(unit, index)| all.extend(opinion(unit, index)));
+            if !units.iter().any(|(unit, _)| has_default(unit)) {
+                all.extend(silent.cloned());
+            }
+        }
+        all
+    }
+
+    /// Keeps the strictest opinions about one thing.
     fn settle(
         &mut self,
         (kind, subject): (SubjectKind, &str),
         mut opinions: Vec<Opinion>,
-        silent: Option<Opinion>,
         would_allow: impl Fn(Code) -> Option<String>,
     ) {
-        if opinions.is_empty() {
-            opinions.extend(silent);
-        }
         let Some(decision) = opinions.iter().map(|(decision, _, _)| *decision).max() else {
             return;
         };
@@ -108,13 +123,23 @@ impl Bench<'_> {
         if let RoleVerdict::Deny { reason } = self.policy.role_gate(query.role, tool) {
             let rule = RuleMeta::built_in("roles", Decision::Deny, &reason);
             let opinion = (Decision::Deny, Code::RoleWithoutTool, rule);
-            self.settle((SubjectKind::Role, tool), vec![opinion], None, |_| None);
+            self.settle((SubjectKind::Role, tool), vec![opinion], |_| None);
         }
-        let mut opinions = Vec::new();
-        for unit in self.policy.units() {
+        // A tool that is not our own has effects that nobody can tell.
+        let is_own = ToolName::parse(tool).is_some();
+        let silent = if is_own { Decision::Allow } else { Decision::Ask };
+        let silent = (silent, Code::NoRule, silence(silent));
+        let names_tool = |unit: &Unit| {
+            let mut rules = unit.tools.iter();
+            unit.tool_default.is_some()
+                || rules.any(|rule| {
+                    rule.meta.decision == Decision::Allow && rule.fits(tool, query.arguments)
+                })
+        };
+        let mut opinions = self.ask((Some(&silent), names_tool), |unit, _| {
             let rules = unit.tools.iter().filter(|rule| rule.fits(tool, query.arguments));
-            opinions.extend(unit_opinion(rules.map(|rule| &rule.meta), unit.tool_default.as_ref()));
-        }
+            unit_opinion(rules.map(|rule| &rule.meta), unit.tool_default.as_ref())
+        });
         if self.policy.permission().asks(tool) {
             let rule = RuleMeta::built_in(
                 "permission.ask",
@@ -123,59 +148,55 @@ impl Bench<'_> {
             );
             opinions.push((Decision::Ask, Code::AlwaysAsked, rule));
         }
-        // A tool that is not our own has effects that nobody can tell.
-        let is_own = ToolName::parse(tool).is_some();
-        let silent = if is_own { Decision::Allow } else { Decision::Ask };
-        let silent = (silent, Code::NoRule, silence(silent));
-        self.settle((SubjectKind::Tool, tool), opinions, Some(silent), |_| None);
+        self.settle((SubjectKind::Tool, tool), opinions, |_| None);
     }
 
     fn command(&mut self, command: &CommandUse, effects: &Effects) {
         let resolved = resolved_program(command, effects);
         let command_in_place = resolved.as_ref().unwrap_or(command);
         let expand = |pattern: &str| self.policy.expand_path(pattern);
-        let mut opinions = Vec::new();
-        for unit in self.policy.units() {
-            opinions.extend(command_opinions(unit, command_in_place, &expand));
-        }
-        let shown = shown_command(command);
         let silent = (Decision::Ask, Code::NoRule, silence(Decision::Ask));
+        let opinions = self.ask((Some(&silent), has_command_default), |unit, _| {
+            command_opinions(unit, command_in_place, &expand)
+        });
+        let shown = shown_command(command);
         let policy = self.policy;
-        self.settle((SubjectKind::Command, &shown), opinions, Some(silent), |code| {
+        self.settle((SubjectKind::Command, &shown), opinions, |code| {
             command_instead(policy, command, code)
         });
     }
 
     fn assignment(&mut self, assignment: &Assignment, is_in_front: bool) {
-        let mut opinions = Vec::new();
-        for unit in self.policy.units() {
+        let opinions = self.ask((None, has_command_default), |unit, _| {
             let rules = unit.assignments.iter().filter(|rule| rule.fits(assignment));
             let default = unit.assignment_default.as_ref().or(unit.command_default.as_ref());
             let default = default.filter(|_| is_in_front && !is_harmless(&assignment.name));
-            opinions.extend(unit_opinion(rules.map(|rule| &rule.meta), default));
-        }
+            unit_opinion(rules.map(|rule| &rule.meta), default)
+        });
         let shown = format!("{}={}", assignment.name, assignment.value.shown());
-        self.settle((SubjectKind::Assignment, &shown), opinions, None, |_| {
+        self.settle((SubjectKind::Assignment, &shown), opinions, |_| {
             Some("Run the command without this variable".to_owned())
         });
     }
 
     fn path(&mut self, path_use: &PathUse, path: &Path) {
         let access = path_use.access;
-        let mut opinions = Vec::new();
         let standing = self.policy.standing_index.fits(&self.policy.standing, path, access);
-        opinions.extend(unit_opinion(standing.iter().map(|matcher| &matcher.meta), None));
-        let is_settled = !opinions.is_empty();
-        for (unit, index) in self.policy.units().iter().zip(&self.policy.indexes) {
-            let rules = index.fits(&unit.paths, path, access);
-            // A device is in every cell: where no rule refuses it, no default does.
-            let default = unit.path_default.as_ref().filter(|_| !is_settled);
-            opinions.extend(unit_opinion(rules.iter().map(|matcher| &matcher.meta), default));
-        }
+        let standing = unit_opinion(standing.iter().map(|matcher| &matcher.meta), None);
+        // A device is in every cell: where no rule refuses it, no default does.
+        let is_settled = !standing.is_empty();
         let silent = (Decision::Deny, Code::NoRule, silence(Decision::Deny));
+        let silent = (!is_settled).then_some(&silent);
+        let mut opinions =
+            self.ask((silent, |unit: &Unit| unit.path_default.is_some()), |unit, index| {
+                let rules = index.fits(&unit.paths, path, access);
+                let default = unit.path_default.as_ref().filter(|_| !is_settled);
+                unit_opinion(rules.iter().map(|matcher| &matcher.meta), default)
+            });
+        opinions.extend(standing);
         let policy = self.policy;
         let subject = path.to_string_lossy();
-        self.settle((path_kind(access), &subject), opinions, Some(silent), |code| {
+        self.settle((path_kind(access), &subject), opinions, |code| {
             path_instead(policy, access, code)
         });
     }
@@ -196,25 +217,49 @@ impl Bench<'_> {
             NetworkMode::Proxy => (Decision::Deny, Code::NoRule, silence(Decision::Deny)),
             NetworkMode::Host => (Decision::Allow, Code::NoRule, silence(Decision::Allow)),
         };
+        let opinions =
+            self.ask((Some(&silent), |unit: &Unit| unit.network_default.is_some()), |unit, _| {
+                let rules = unit.hosts.iter().filter(|rule| rule.fits(host));
+                unit_opinion(rules.map(|rule| &rule.meta), unit.network_default.as_ref())
+            });
         let shown = match host.port {
             Some(port) => format!("{}:{port}", host.host),
             None => host.host.clone(),
         };
-        self.settle((SubjectKind::Host, &shown), opinions, Some(silent), |_| None);
+        self.settle((SubjectKind::Host, &shown), opinions, |_| None);
     }
 
     fn unresolved(&mut self, part: &Unresolved) {
-        let opinions: Vec<Opinion> = self
-            .policy
-            .units()
-            .iter()
-            .filter_map(|unit| unresolved_opinion(unit, part.reason))
-            .collect();
         let silent = (Decision::Ask, Code::Unresolved, silence(Decision::Ask));
+        let answers = |unit: &Unit| unit.unresolved.is_some() || unit.command_default.is_some();
+        let opinions = self.ask((Some(&silent), answers), |unit, _| {
+            unresolved_opinion(unit, part.reason).into_iter().collect()
+        });
         let shown = format!("{}: {}", unresolved_name(part.reason), part.text);
-        self.settle((SubjectKind::Unresolved, &shown), opinions, Some(silent), |_| {
+        self.settle((SubjectKind::Unresolved, &shown), opinions, |_| {
             Some("Write the command with words that are known before it runs".to_owned())
         });
+        if let Some(directory) = known_directory(part) {
+            self.half_known_path(&directory);
+        }
+    }
+
+    /// A path of which only the beginning is known is refused if everything below that is, whether
+    /// it is read or written.
+    fn half_known_path(&mut self, directory: &Path) {
+        let mut alone = Bench { policy: self.policy, findings: Vec::new() };
+        let mut both = [Access::Read, Access::Write].map(|access| {
+            let origin = PathOrigin::Redirection;
+            let (path, span) = (directory.to_path_buf(), Span::default());
+            alone.findings.clear();
+            alone.path(&PathUse { path, access, origin, is_pattern: true, span }, directory);
+            std::mem::take(&mut alone.findings)
+        });
+        let strictest =
+            |findings: &Vec<Finding>| findings.iter().map(|finding| finding.decision).max();
+        both.sort_by_key(strictest);
+        let [milder, _] = both;
+        self.findings.extend(milder.into_iter().filter(|found| found.decision > Decision::Allow));
     }
 
     fn finish(mut self, headless: bool) -> Judgement {
@@ -282,6 +327,10 @@ fn command_opinions(
     opinions
 }
 
+const fn has_command_default(unit: &Unit) -> bool {
+    unit.command_default.is_some()
+}
+
 /// What a unit says about a part whose effect cannot be told. A unit that neither has a default for
 /// commands nor refuses one has no opinion.
 fn unresolved_opinion(unit: &Unit, reason: UnresolvedReason) -> Option<Opinion> {
@@ -305,6 +354,20 @@ fn unresolved_opinion(unit: &Unit, reason: UnresolvedReason) -> Option<Opinion> 
 
 fn unset_unresolved() -> Arc<RuleMeta> {
     RuleMeta::built_in("command.unresolved", Decision::Ask, "its effect cannot be told")
+}
+
+/// The directory in which a path lies of which only the beginning is known.
+fn known_directory(part: &Unresolved) -> Option<PathBuf> {
+    let is_path =
+        matches!(part.reason, UnresolvedReason::RedirectionTarget | UnresolvedReason::PathWord);
+    let text = part.text.strip_prefix(['"', '\'']).unwrap_or(&part.text);
+    if !is_path || !text.starts_with('/') {
+        return None;
+    }
+    let known = text.split(['$', '`', '*', '?', '[', '{', '"', '\'', '\\', '~']).next()?;
+    let (directory, _) = known.rsplit_once('/')?;
+    let directory = Path::new(if directory.is_empty() { "/" } else { directory });
+    Some(crate::base::paths::normalise(Path::new("/"), directory))
 }
 
 /// Whether what cannot be told might be a program that a rule names.
@@ -369,7 +432,7 @@ fn command_instead(policy: &BoundPolicy, command: &CommandUse, code: Code) -> Op
         }
         Code::UnknownWord => Some("Write the words out instead of expanding them".to_owned()),
         Code::DefaultAnswered | Code::NoRule => {
-            let rules = policy.units().iter().flat_map(|unit| &unit.commands.rules);
+            let rules = policy.units().flat_map(|unit| &unit.commands.rules);
             let program = command.program.known()?;
             let same: Vec<&str> = rules
                 .filter(|rule| rule.meta.decision == Decision::Allow)

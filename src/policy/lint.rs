@@ -30,7 +30,7 @@ const RUNS_ANYTHING: [&str; 34] = [
 #[must_use]
 pub fn lint(set: &PolicySet) -> Vec<Diagnostic> {
     let mut linter = Linter { found: Vec::new() };
-    for unit in &set.units {
+    for unit in set.units() {
         linter.commands(unit);
         linter.paths(unit);
         linter.network(unit);

@@ -18,7 +18,8 @@ const EXTENDS_MAX: usize = 32;
 /// A validated, compiled set of policy files.
 #[derive(Debug, Clone)]
 pub struct PolicySet {
-    pub(super) units: Vec<Arc<Unit>>,
+    /// Sets that were loaded together. Each one answers for everything; narrowing adds one.
+    pub(super) groups: Vec<Vec<Arc<Unit>>>,
     digest: Digest,
 }
 
@@ -45,7 +46,7 @@ pub fn load(sources: Vec<PolicySource>, resolve: Resolve<'_>) -> Result<PolicySe
     if !collector.found.is_empty() {
         return Err(Diagnostics(collector.found));
     }
-    Ok(PolicySet::of(units))
+    Ok(PolicySet::of(vec![units]))
 }
 
 /// The file and what it extends, parents first, each once.
@@ -104,22 +105,35 @@ impl Walk<'_> {
     }
 }
 
+/// What makes a unit the same: its layer and the texts of its files.
+fn key(unit: &Unit) -> (Layer, Vec<Digest>) {
+    (unit.layer, unit.files.iter().map(|file| file.digest).collect())
+}
+
 impl PolicySet {
-    fn of(mut units: Vec<Arc<Unit>>) -> Self {
-        let key = |unit: &Unit| -> (Layer, Vec<Digest>) {
-            (unit.layer, unit.files.iter().map(|file| file.digest).collect())
-        };
-        units.sort_by_key(|unit| key(unit));
-        units.dedup_by_key(|unit| key(unit));
-        let mut text = String::from("stoplog-policy-set 1\n");
-        for unit in &units {
-            text.push_str(unit.layer.as_str());
-            for file in &unit.files {
-                text.push_str(&format!(" {}", file.digest));
-            }
-            text.push('\n');
+    fn of(mut groups: Vec<Vec<Arc<Unit>>>) -> Self {
+        for units in &mut groups {
+            units.sort_by_key(|unit| key(unit));
+            units.dedup_by_key(|unit| key(unit));
         }
-        Self { units, digest: Digest::of(text.as_bytes()) }
+        let keys = |units: &Vec<Arc<Unit>>| units.iter().map(|unit| key(unit)).collect::<Vec<_>>();
+        groups.sort_by_key(keys);
+        groups.dedup_by_key(|units| keys(units));
+        let mut text = String::from("stoplog-policy-set 1\n");
+        for units in &groups {
+            text.push_str("set\n");
+            for (layer, files) in keys(units) {
+                text.push_str(layer.as_str());
+                files.iter().for_each(|file| text.push_str(&format!(" {file}")));
+                text.push('\n');
+            }
+        }
+        Self { groups, digest: Digest::of(text.as_bytes()) }
+    }
+
+    /// Every unit, set after set.
+    pub(super) fn units(&self) -> impl Iterator<Item = &Arc<Unit>> {
+        self.groups.iter().flatten()
     }
 
     /// Digest of the canonical set: layers and texts of all files, whatever the order and the
@@ -132,27 +146,27 @@ impl PolicySet {
     /// This set and `other` together: only what both allow. Nothing widens a set.
     #[must_use]
     pub fn narrow(&self, other: &Self) -> Self {
-        Self::of(self.units.iter().chain(&other.units).cloned().collect())
+        Self::of(self.groups.iter().chain(&other.groups).cloned().collect())
     }
 
-    /// Whether this set has every unit of `other`, so that it allows nothing that `other` does not.
+    /// Whether this set holds everything of `other`, so that it allows nothing that `other` does not.
     #[must_use]
     pub fn is_at_most(&self, other: &Self) -> bool {
-        let files = |unit: &Unit| unit.files.iter().map(|file| file.digest).collect::<Vec<_>>();
-        other.units.iter().all(|theirs| self.units.iter().any(|ours| files(ours) == files(theirs)))
+        let keys = |units: &[Arc<Unit>]| units.iter().map(|unit| key(unit)).collect::<Vec<_>>();
+        other.groups.iter().all(|theirs| self.groups.iter().any(|ours| keys(ours) == keys(theirs)))
     }
 
     /// The files that were given, without those that they extend.
     #[must_use]
     pub fn roots(&self) -> Vec<Arc<SourceFile>> {
-        self.units.iter().filter_map(|unit| unit.files.last().cloned()).collect()
+        self.units().filter_map(|unit| unit.files.last().cloned()).collect()
     }
 
     /// Every file of the set, each once.
     #[must_use]
     pub fn files(&self) -> Vec<Arc<SourceFile>> {
         let mut files: Vec<Arc<SourceFile>> = Vec::new();
-        for file in self.units.iter().flat_map(|unit| &unit.files) {
+        for file in self.units().flat_map(|unit| &unit.files) {
             if !files.iter().any(|known| known.digest == file.digest && known.name == file.name) {
                 files.push(Arc::clone(file));
             }

@@ -290,15 +290,15 @@ impl PathIndex {
     pub(super) fn new(matchers: &[PathMatcher], places: &Places) -> Result<Self, (usize, String)> {
         let mut entries = Vec::new();
         for (owner, matcher) in matchers.iter().enumerate() {
-            let with_below = matcher.meta.decision > Decision::Allow;
+            let is_refusal = matcher.meta.decision > Decision::Allow;
             let patterns = matcher.patterns.iter().map(|pattern| (pattern, false));
             for shape in matcher.places.iter().cloned() {
-                entries.push(GlobEntry { owner, shape, with_below, is_exception: false });
+                entries.push(GlobEntry { owner, shape, is_refusal, is_exception: false });
             }
             for (pattern, is_exception) in patterns.chain(matcher.except.iter().map(|p| (p, true)))
             {
                 if let Some(shape) = expand(pattern, places) {
-                    entries.push(GlobEntry { owner, shape, with_below, is_exception });
+                    entries.push(GlobEntry { owner, shape, is_refusal, is_exception });
                 }
             }
         }

@@ -37,7 +37,7 @@ pub(super) struct Unit {
     pub paths: Vec<PathMatcher>,
     /// `path.default`
     pub path_default: Default,
-    /// Rules over commands.
+    /// Rules over commands, by program.
     pub commands: CommandIndex,
     /// `command.default`
     pub command_default: Default,
@@ -133,7 +133,28 @@ pub(super) fn compile(layer: Layer, files: &[Loaded], collector: &mut Collector)
         compiler.settings(document);
     }
     unit.commands = CommandIndex::new(commands);
+    complete(&mut unit);
     unit
+}
+
+/// A unit that allows something of a kind and sets no default for it is a list of what is allowed:
+/// the rest is refused or asked about. A unit that allows nothing only subtracts, and has no opinion
+/// on what it does not name.
+fn complete(unit: &mut Unit) {
+    let allows = |meta: &Arc<RuleMeta>| meta.decision == Decision::Allow;
+    let rest = |id: &str, decision| {
+        let reason = "not in the list of what is allowed, and no default is set";
+        Some(RuleMeta::built_in(id, decision, reason))
+    };
+    if unit.path_default.is_none() && unit.paths.iter().any(|rule| allows(&rule.meta)) {
+        unit.path_default = rest("path.default", Decision::Deny);
+    }
+    if unit.command_default.is_none() && unit.commands.rules.iter().any(|rule| allows(&rule.meta)) {
+        unit.command_default = rest("command.default", Decision::Ask);
+    }
+    if unit.network_default.is_none() && unit.hosts.iter().any(|rule| allows(&rule.meta)) {
+        unit.network_default = rest("network.default", Decision::Deny);
+    }
 }
 
 /// The nearest file that sets a default, as a rule of its own name.

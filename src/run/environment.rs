@@ -64,6 +64,12 @@ impl Environment {
         self.xdg("XDG_CONFIG_HOME", ".config")
     }
 
+    /// `$XDG_CACHE_HOME/stoplog`, by default `~/.cache/stoplog`.
+    #[must_use]
+    pub fn cache_directory(&self) -> Option<PathBuf> {
+        self.xdg("XDG_CACHE_HOME", ".cache")
+    }
+
     fn xdg(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
         let given = self.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
         let base = given.or_else(|| self.home().map(|home| home.join(below_home)))?;

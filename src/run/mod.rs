@@ -3,6 +3,7 @@
 
 pub mod cell;
 pub mod environment;
+pub mod exec;
 pub mod error;
 pub mod model;
 pub mod policies;

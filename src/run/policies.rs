@@ -126,11 +126,19 @@ fn read_file(path: &Path, layer: Layer) -> Result<PolicySource, String> {
     Ok(PolicySource { name: path.display().to_string(), layer, text })
 }
 
-/// The directories of stoplog itself, which no tool may touch.
+/// What of stoplog itself no tool may touch: its directories, and every policy file in force.
 #[must_use]
-pub fn protected(state: &Path, environment: &Environment) -> Vec<PathBuf> {
+pub fn protected(
+    state: &Path,
+    workspace: &Path,
+    named: &[String],
+    environment: &Environment,
+) -> Vec<PathBuf> {
     let mut protected = vec![state.to_owned(), PathBuf::from("/etc/stoplog")];
     protected.extend(environment.config_directory());
+    protected.push(workspace.join(WORKSPACE_FILE));
+    let files = named.iter().filter(|name| built_in_source(name).is_none());
+    protected.extend(files.filter_map(|name| std::fs::canonicalize(name).ok()));
     protected
 }
 

@@ -77,7 +77,7 @@ pub fn grounds(config: &RunConfig, set: Option<PolicySet>) -> Result<Grounds, Ru
         workspace: workspace.clone(),
         home,
         tmp: PathBuf::from("/tmp"),
-        protected: policies::protected(&state, &config.environment),
+        protected: policies::protected(&state, &workspace, &config.policies, &config.environment),
     };
     let policy = Arc::new(set.bind(&places)?);
     Ok(Grounds { workspace, store, state, policy })
@@ -154,12 +154,17 @@ pub(super) fn assemble(
     let settings = settings(config, &policy, &grounds.workspace, &model)?;
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
-    let facts =
-        Facts { config, policy: &policy, settings: &settings, model: &model, enforced: &enforced };
-    let record = facts.session_record(&session, &grounds, resumed);
+    let facts = RunFacts {
+        resumed,
+        role: role(config, &policy),
+        tools: settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),
+        model: model.identity(),
+        enforced: serde_json::to_value(&enforced).unwrap_or_default(),
+    };
+    let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
-    let context = facts.run_context(receipt.sequence());
-    listener(&facts.init(&session, &grounds.workspace));
+    let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
+    listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
     let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
     let chain = Chain {
         abort: abort.clone(),
@@ -190,7 +195,7 @@ pub(super) fn assemble(
     })
 }
 
-fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, RunError> {
+pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, RunError> {
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
@@ -326,7 +331,10 @@ fn budget(config: &RunConfig, policy: &BoundPolicy) -> Budget {
     }
 }
 
-fn guardian(config: &RunConfig, policy: &BoundPolicy) -> Result<Option<Guardian>, RunError> {
+pub(super) fn guardian(
+    config: &RunConfig,
+    policy: &BoundPolicy,
+) -> Result<Option<Guardian>, RunError> {
     let written = policy.guardian();
     if written.enabled != Some(true) {
         return Ok(None);
@@ -346,93 +354,101 @@ fn guardian(config: &RunConfig, policy: &BoundPolicy) -> Result<Option<Guardian>
     }))
 }
 
-fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
+pub(super) fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
     let prompter = if config.headless { Prompter::Headless } else { Prompter::Terminal };
     Permission::new(prompter, policy.permission().timeout_ms.map(Duration::from_millis))
 }
 
 /// Who is at the terminal, for grant records.
-fn person(environment: &Environment) -> String {
+pub(super) fn person(environment: &Environment) -> String {
     let name =
         environment.text("USER").or_else(|| environment.text("LOGNAME")).unwrap_or("unknown");
     format!("{name} (uid {})", rustix::process::getuid().as_raw())
 }
 
-/// What the first records of a run are made from.
-struct Facts<'a> {
-    config: &'a RunConfig,
-    policy: &'a BoundPolicy,
-    settings: &'a AgentSettings,
-    model: &'a Model,
-    enforced: &'a Enforced,
+/// The role that counts, by name.
+pub(super) fn role(config: &RunConfig, policy: &BoundPolicy) -> String {
+    config.role.as_deref().or_else(|| policy.default_role()).unwrap_or("none").to_owned()
 }
 
-impl Facts<'_> {
-    fn role(&self) -> String {
-        let role = self.config.role.as_deref().or_else(|| self.policy.default_role());
-        role.unwrap_or("none").to_owned()
-    }
+/// What differs between the runs of one configuration.
+pub(super) struct RunFacts {
+    pub(super) resumed: bool,
+    pub(super) role: String,
+    pub(super) tools: Vec<String>,
+    pub(super) model: String,
+    pub(super) enforced: serde_json::Value,
+}
 
-    fn tool_names(&self) -> Vec<String> {
-        self.settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect()
+/// The first record of a run.
+pub(super) fn session_record(
+    config: &RunConfig,
+    grounds: &Grounds,
+    session: &Id,
+    facts: &RunFacts,
+) -> SessionRecord {
+    let places = grounds.policy.places();
+    let mut shown = BTreeMap::from([
+        ("workspace".to_owned(), Untrusted::new(places.workspace.to_string_lossy())),
+        ("tmp".to_owned(), Untrusted::new(places.tmp.to_string_lossy())),
+        ("state".to_owned(), Untrusted::new(grounds.state.to_string_lossy())),
+    ]);
+    if let Some(home) = &places.home {
+        shown.insert("home".to_owned(), Untrusted::new(home.to_string_lossy()));
     }
-
-    fn session_record(&self, session: &Id, grounds: &Grounds, resumed: bool) -> SessionRecord {
-        let places = self.policy.places();
-        let mut shown = BTreeMap::from([
-            ("workspace".to_owned(), Untrusted::new(places.workspace.to_string_lossy())),
-            ("tmp".to_owned(), Untrusted::new(places.tmp.to_string_lossy())),
-            ("state".to_owned(), Untrusted::new(grounds.state.to_string_lossy())),
-        ]);
-        if let Some(home) = &places.home {
-            shown.insert("home".to_owned(), Untrusted::new(home.to_string_lossy()));
-        }
-        SessionRecord {
-            session: session.clone(),
-            program: env!("CARGO_PKG_VERSION").to_owned(),
-            resumed,
-            uid: rustix::process::getuid().as_raw(),
-            login: self.config.environment.text("USER").map(Untrusted::new),
-            host: Untrusted::new(rustix::system::uname().nodename().to_string_lossy()),
-            pid: std::process::id(),
-            role: Untrusted::new(self.role()),
-            headless: self.config.headless,
-            places: shown,
-            policy: policy_record(self.policy.set()),
-            tools: self.tool_names().into_iter().map(Untrusted::new).collect(),
-            model: Untrusted::new(self.model.identity()),
-            enforced: serde_json::to_value(self.enforced).unwrap_or_default(),
-        }
+    SessionRecord {
+        session: session.clone(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        resumed: facts.resumed,
+        uid: rustix::process::getuid().as_raw(),
+        login: config.environment.text("USER").map(Untrusted::new),
+        host: Untrusted::new(rustix::system::uname().nodename().to_string_lossy()),
+        pid: std::process::id(),
+        role: Untrusted::new(facts.role.as_str()),
+        headless: config.headless,
+        places: shown,
+        policy: policy_record(grounds.policy.set()),
+        tools: facts.tools.iter().map(Untrusted::new).collect(),
+        model: Untrusted::new(facts.model.as_str()),
+        enforced: facts.enforced.clone(),
     }
+}
 
-    fn run_context(&self, audit_sequence: u64) -> RunContext {
-        RunContext {
-            operation_id: Id::new(),
-            policy: PolicyPin {
-                digest: self.policy.set().digest(),
-                audit_sequence: Some(audit_sequence),
-            },
-            role: self.role(),
-            tools: self.tool_names(),
-            sandbox: self.enforced.to_string(),
-            parent: None,
-        }
+fn run_context(
+    policy: &PolicySet,
+    facts: &RunFacts,
+    cell: String,
+    audit_sequence: u64,
+) -> RunContext {
+    RunContext {
+        operation_id: Id::new(),
+        policy: PolicyPin { digest: policy.digest(), audit_sequence: Some(audit_sequence) },
+        role: facts.role.clone(),
+        tools: facts.tools.clone(),
+        sandbox: cell,
+        parent: None,
     }
+}
 
-    fn init(&self, session: &Id, workspace: &Path) -> Event {
-        let mut cell = serde_json::to_value(self.enforced).unwrap_or_default();
-        if let Some(object) = cell.as_object_mut() {
-            object.insert("summary".to_owned(), self.enforced.to_string().into());
-        }
-        Event::Init {
-            session: session.clone(),
-            model: self.model.identity(),
-            policy: self.policy.set().digest().to_string(),
-            tools: self.tool_names(),
-            workspace: workspace.to_string_lossy().into_owned(),
-            role: self.role(),
-            cell,
-        }
+fn init(
+    session: &Id,
+    workspace: &Path,
+    policy: &PolicySet,
+    facts: &RunFacts,
+    cell: &Enforced,
+) -> Event {
+    let mut shown = facts.enforced.clone();
+    if let Some(object) = shown.as_object_mut() {
+        object.insert("summary".to_owned(), cell.to_string().into());
+    }
+    Event::Init {
+        session: session.clone(),
+        model: facts.model.clone(),
+        policy: policy.digest().to_string(),
+        tools: facts.tools.clone(),
+        workspace: workspace.to_string_lossy().into_owned(),
+        role: facts.role.clone(),
+        cell: shown,
     }
 }
 

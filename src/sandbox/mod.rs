@@ -11,13 +11,14 @@
 //! What a cell is to be is a [`SandboxSpec`]; what it became is an [`Enforced`]. A machine that
 //! refuses namespaces has no init: the monitor then reaps, and finds survivors by descent.
 
-pub mod seccomp;
 mod capture;
 mod child;
 mod enforced;
 mod launch;
 mod lossless;
+pub mod probe;
 mod running;
+pub mod seccomp;
 mod spec;
 mod sys;
 mod wire;

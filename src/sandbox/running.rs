@@ -171,6 +171,11 @@ impl Running {
         (self.pipes.stdin.take(), self.pipes.stdout.take())
     }
 
+    /// Standard error, for a caller that passes it on while the program runs.
+    pub fn take_stderr(&mut self) -> Option<OwnedFd> {
+        self.pipes.stderr.take()
+    }
+
     /// Waits until the main process is gone, time is up or somebody cancels; then nothing of the
     /// call lives.
     #[must_use]

@@ -192,6 +192,8 @@ pub enum MaskPattern {
         root: PathBuf,
         /// Pattern of the path relative to `root`.
         pattern: String,
+        /// Patterns of the same form; what one of them matches is left.
+        except: Vec<String>,
     },
 }
 

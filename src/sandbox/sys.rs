@@ -135,3 +135,120 @@ fn loopback_socket() -> io::Result<OwnedFd> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
     Ok(socket(AddressFamily::Inet, SockType::Datagram, SockFlag::SOCK_CLOEXEC, None)?)
 }
+
+/// Corrections of Landlock that the kernel tells, as bits.
+pub(super) fn landlock_errata() -> io::Result<i32> {
+    const ERRATA: u32 = 2;
+    // SAFETY: with the errata flag the kernel takes a null pointer of size zero and reads nothing.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_landlock_create_ruleset,
+            std::ptr::null::<libc::c_void>(),
+            0_usize,
+            ERRATA,
+        )
+    };
+    i32::try_from(check(result)?).map_err(io::Error::other)
+}
+
+/// Makes one call of the probe table.
+pub(super) fn harmless_call(call: &super::probe::Call) -> io::Result<i64> {
+    let [a, b, c, d, e, f] = call.arguments;
+    // SAFETY: only `probe::calls` makes a `Call`, and its invariant is that no argument is the
+    // address of memory: pointers are null or 1, which no process has mapped. So the kernel can
+    // neither read nor write memory of this process through them.
+    check(unsafe { libc::syscall(call.number, a, b, c, d, e, f) })
+}
+
+/// Asks for the own process number by the 32-bit entry of the kernel.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn foreign_call() -> io::Result<i64> {
+    const GETPID: i64 = 20;
+    let mut answer = GETPID;
+    // SAFETY: `getpid` takes no argument and touches no memory; the 32-bit entry keeps all
+    // registers but the one that carries the answer, and r8 to r11, which are given up here.
+    unsafe {
+        std::arch::asm!(
+            "int 0x80",
+            inout("rax") answer,
+            out("r8") _, out("r9") _, out("r10") _, out("r11") _,
+            options(nostack),
+        );
+    }
+    check(answer)
+}
+
+/// This architecture has no second entry that a 64-bit program could use.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn foreign_call() -> io::Result<i64> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+/// Puts a filter over this thread. `no_new_privs` must be set.
+pub(super) fn install_filter(program: &mut [libc::sock_filter]) -> io::Result<()> {
+    set_filter(program, 0).map(drop)
+}
+
+/// As `install_filter`; calls to be attended come out of the descriptor that is returned.
+pub(super) fn install_with_listener(program: &mut [libc::sock_filter]) -> io::Result<OwnedFd> {
+    // Without the second flag a signal interrupts a call that is being answered, and a program
+    // that is signalled often repeats it without end. Older kernels do not know it.
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    let number = set_filter(program, flags | libc::SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV)
+        .or_else(|_| set_filter(program, flags))?;
+    let number = i32::try_from(number).map_err(io::Error::other)?;
+    // SAFETY: the kernel has just opened this number for us, and nothing else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
+fn set_filter(program: &mut [libc::sock_filter], flags: libc::c_ulong) -> io::Result<i64> {
+    const SET_FILTER: libc::c_long = 1;
+    let length = libc::c_ushort::try_from(program.len()).map_err(io::Error::other)?;
+    let program = libc::sock_fprog { len: length, filter: program.as_mut_ptr() };
+    // SAFETY: `sock_fprog` points to as many instructions as it says, since both come from one
+    // slice that outlives the call; the kernel copies them and keeps no address.
+    check(unsafe { libc::syscall(libc::SYS_seccomp, SET_FILTER, flags, &raw const program) })
+}
+
+/// A call that waits for its answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Notification {
+    /// Names the call; never used twice.
+    pub(super) id: u64,
+    /// The thread that makes it.
+    pub(super) process: u32,
+    /// Which call.
+    pub(super) number: i32,
+    /// Its arguments.
+    pub(super) arguments: [u64; 6],
+}
+
+/// Waits for the next attended call.
+pub(super) fn receive_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+    // SAFETY: the structure is plain numbers, for which all zero bytes are valid; the kernel
+    // demands that it is zero.
+    let mut call: libc::seccomp_notif = unsafe { std::mem::zeroed() };
+    let request = libc::SECCOMP_IOCTL_NOTIF_RECV;
+    // SAFETY: the request writes one `seccomp_notif`, which `call` is and which outlives the call.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw mut call) };
+    check(result.into())?;
+    let libc::seccomp_data { nr, args, .. } = call.data;
+    Ok(Notification { id: call.id, process: call.pid, number: nr, arguments: args })
+}
+
+/// Ends an attended call with an error number, or with 0 as done.
+pub(super) fn answer_notification(listener: BorrowedFd<'_>, id: u64, errno: i32) -> io::Result<()> {
+    let answer = libc::seccomp_notif_resp { id, val: 0, error: -errno, flags: 0 };
+    let request = libc::SECCOMP_IOCTL_NOTIF_SEND;
+    // SAFETY: the request reads one `seccomp_notif_resp`, which `answer` is and which outlives it.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const answer) };
+    check(result.into()).map(drop)
+}
+
+/// Fails when the call is no longer waiting, so that its process number may be another's.
+pub(super) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> io::Result<()> {
+    let request = libc::SECCOMP_IOCTL_NOTIF_ID_VALID;
+    // SAFETY: the request reads one 64-bit number, which `id` is and which outlives the call.
+    let result = unsafe { libc::ioctl(listener.as_raw_fd(), request, &raw const id) };
+    check(result.into()).map(drop)
+}

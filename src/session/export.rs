@@ -5,7 +5,7 @@ use crate::base::text::{escape, escape_keeping_lines};
 use crate::session::facts::configuration::CurrentConfiguration;
 use crate::session::facts::message::{Message, ToolCall};
 use crate::session::plan::plan;
-use crate::session::reduce::corruption::Corruption;
+use crate::session::reduce::corruption::{Corruption, CorruptionCode};
 use crate::session::reduce::reduce;
 use crate::session::state::{Operation, SessionState};
 use crate::session::view::in_call_order;
@@ -27,14 +27,24 @@ pub fn reduced_json(bytes: &[u8]) -> Result<(String, Option<Corruption>), serde_
         ok: bool,
         state: &'state SessionState,
     }
+    #[derive(Serialize)]
+    struct Damaged {
+        ok: bool,
+        error: Place,
+    }
+    #[derive(Serialize)]
+    struct Place {
+        code: CorruptionCode,
+        line: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        seq: Option<u64>,
+    }
     match reduce(bytes) {
         Ok(state) => Ok((pretty(&Sound { ok: true, state: &state })?, None)),
         Err(corruption) => {
-            let mut error = json!({"code": corruption.code, "line": corruption.line});
-            if let (Some(seq), Some(fields)) = (corruption.seq, error.as_object_mut()) {
-                fields.insert("seq".to_owned(), seq.into());
-            }
-            Ok((pretty(&json!({"ok": false, "error": error}))?, Some(corruption)))
+            let Corruption { code, line, seq, .. } = corruption;
+            let damaged = Damaged { ok: false, error: Place { code, line, seq } };
+            Ok((pretty(&damaged)?, Some(corruption)))
         }
     }
 }

@@ -102,7 +102,9 @@ fn ended(finished: &Finished, text: String, success: bool) -> Outcome {
     }
 }
 
-const fn recorded(exit: Exit) -> RecordedExit {
+/// How the call ended, as the log says it.
+#[must_use]
+pub const fn recorded(exit: Exit) -> RecordedExit {
     match exit {
         Exit::Code(code) => RecordedExit::Code { code },
         Exit::Signal(signal) => RecordedExit::Signal { signal },

@@ -239,18 +239,26 @@ fn a_protected_directory_that_was_renamed_is_still_closed() {
     assert!(matches!(rig.read("moved/f").unwrap_err(), JobError::Protected { .. }));
 }
 
-/// Swaps two names again and again until told to stop.
+/// Ends the swapping however the test ends.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Swaps two names again and again while `act` runs.
 fn swap_while<T>(a: &Path, b: &Path, act: impl FnOnce() -> T) -> T {
-    let stop = AtomicBool::new(false);
+    let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _stop = Stop(&ended);
         scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
+            while !ended.load(Ordering::Relaxed) {
                 renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE).unwrap();
             }
         });
-        let result = act();
-        stop.store(true, Ordering::Relaxed);
-        result
+        act()
     })
 }
 

@@ -212,6 +212,20 @@ fn a_cut_text_ends_the_run_as_failed() {
     assert_eq!(rig.journal.operation_finished(None).unwrap(), Outcome::Failed);
 }
 
+/// A model can spend all its tokens on thought.
+#[test]
+fn an_answer_cut_before_its_first_word_ends_the_run_as_failed() {
+    let mut rig = rig();
+    rig.journal.begin_run("Look.", None).unwrap();
+    let mut answer = text("");
+    answer.cut = true;
+    answer.thinking = vec![("and then again".to_owned(), None)];
+    assert!(rig.turn(answer).is_empty());
+    assert_eq!(rig.journal.operation_finished(None).unwrap(), Outcome::Failed);
+    assert_eq!(rig.state().extension.thinking.len(), 1);
+    rig.whole_run("The session can be gone on with.");
+}
+
 #[test]
 fn results_are_shown_in_the_order_of_their_calls() {
     let mut rig = rig();
@@ -353,6 +367,42 @@ fn a_background_result_is_delivered_exactly_once() {
     assert!(matches!(twice, Err(SessionError::Rejected(_))));
     rig.turn(text("Thanks."));
     rig.journal.operation_finished(None).unwrap();
+}
+
+/// An answer without calls ends a run, so what comes after it is a further run; a crash finds either
+/// both or none of the two.
+#[test]
+fn a_result_that_comes_after_the_answer_begins_a_further_run_in_one_line() {
+    let mut rig = rig();
+    let first = rig.journal.begin_run("Look.", None).unwrap();
+    let context = RunContext {
+        operation_id: first.clone(),
+        policy: PolicyPin {
+            digest: stoplog::base::digest::Digest::of(b"policy"),
+            audit_sequence: None,
+        },
+        role: "developer".to_owned(),
+        tools: Vec::new(),
+        sandbox: "full".to_owned(),
+        parent: None,
+    };
+    rig.journal.note(Extension::RunContext(context)).unwrap();
+    rig.turn(text("It may be so."));
+    let lines = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+    let before = lines(&rig.bytes());
+    rig.journal.inject("[Background …]", InjectionSource::Background, Vec::new()).unwrap();
+    assert_eq!(lines(&rig.bytes()), before + 1);
+    let second = rig.state().operation.id().unwrap().clone();
+    assert_ne!(second, first);
+    let contexts = &rig.state().extension.run_contexts;
+    assert_eq!((contexts[1].role.as_str(), &contexts[1].operation_id), ("developer", &second));
+    rig.turn(text("Now it is certain."));
+    rig.journal.operation_finished(None).unwrap();
+    rig.journal.inject("From another session.", InjectionSource::Session, Vec::new()).unwrap();
+    assert!(rig.state().run().is_some());
+    let texts: Vec<_> =
+        view(rig.state()).iter().map(|item| item.message.content().unwrap().to_owned()).collect();
+    assert_eq!(texts.len(), 5);
 }
 
 #[test]

@@ -12,10 +12,8 @@ use stoplog::session::{
 fn eventful() -> Rig {
     let mut rig = rig();
     rig.whole_run("First.");
-    let through = rig.state().transcript[2].entry_id.clone();
-    let through_last = rig.state().transcript[3].entry_id.clone();
-    assert_ne!(through, through_last);
-    rig.journal.begin_compaction(&through_last).unwrap();
+    let through = rig.state().transcript[3].entry_id.clone();
+    rig.journal.begin_compaction(&through).unwrap();
     rig.journal.step_attempt(&snapshot()).unwrap();
     rig.journal.compaction_settled("They looked.".to_owned(), used(1, 1), None).unwrap();
     rig.journal.begin_run("Second.", None).unwrap();
@@ -34,6 +32,10 @@ fn eventful() -> Rig {
     }
     rig.journal.synthetic(&places[3..4], SyntheticReason::UnknownTool).unwrap();
     rig.journal.synthetic(&places[4..], SyntheticReason::InvalidArguments).unwrap();
+    let through = rig.state().transcript[4].entry_id.clone();
+    rig.journal.begin_compaction(&through).unwrap();
+    rig.journal.step_attempt(&snapshot()).unwrap();
+    rig.journal.compaction_settled("They looked again.".to_owned(), used(1, 1), None).unwrap();
     rig.turn(text("Done."));
     rig.journal.operation_finished(None).unwrap();
     rig.journal.begin_run("Third.", None).unwrap();

@@ -57,6 +57,19 @@ fn a_state_directory_that_others_can_reach_is_refused_with_what_to_do() {
     assert!(matches!(error, StoreError::Relative { .. }), "{error}");
 }
 
+/// Only the superuser can give a directory away; anybody else has the superuser's directories at hand.
+#[test]
+fn a_state_directory_of_somebody_else_is_refused() {
+    let directory = scratch();
+    let state = directory.path().canonicalize().unwrap().join("state");
+    Store::open(&state, &[]).unwrap();
+    let given_away = std::os::unix::fs::chown(&state, Some(12_345), None).is_ok();
+    let foreign = if given_away { state.as_path() } else { Path::new("/usr") };
+    let error = Store::open(foreign, &[]).unwrap_err();
+    assert!(matches!(error, StoreError::ForeignOwner { .. }), "{error}");
+    assert!(error.to_string().contains("--state-dir"), "{error}");
+}
+
 #[test]
 fn a_state_directory_and_a_workspace_may_not_lie_in_one_another() {
     let directory = scratch();

@@ -6,6 +6,8 @@ mod crash;
 #[cfg(test)]
 mod forge;
 #[cfg(test)]
+mod format;
+#[cfg(test)]
 mod full_disk;
 #[cfg(test)]
 mod lines;

@@ -101,7 +101,8 @@ pub fn verify_all(directory: &Path) -> Result<Vec<Report>, JsonlError> {
     }
     let verify_one = |session: Id| {
         let path = crate::audit::log_path(directory, &session);
-        verify(&path, &Anchors { session: Some(session), ledger: ledger.clone(), head: None })
+        let ledger = ledger.as_ref().map(|ledger| ledger.only(&session));
+        verify(&path, &Anchors { session: Some(session), ledger, head: None })
     };
     sessions.into_iter().map(verify_one).collect()
 }

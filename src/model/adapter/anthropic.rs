@@ -2,7 +2,7 @@
 //! is marked for its cache at the system prompt, the tools and the end of the conversation.
 
 use super::build::AnswerBuilder;
-use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid};
+use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid, lenient};
 use crate::model::error::ModelError;
 use crate::model::message::{
     Finish, Message, ModelRequest, ModelToolCall, Replay, Thinking, ThinkingLevel, Usage,
@@ -171,6 +171,7 @@ struct Event {
     index: u64,
     content_block: Option<Block>,
     delta: Option<Delta>,
+    #[serde(deserialize_with = "lenient")]
     usage: Option<Counts>,
     error: Option<Value>,
 }
@@ -183,6 +184,7 @@ struct Document {
     model: Option<String>,
     content: Vec<Block>,
     stop_reason: Option<String>,
+    #[serde(deserialize_with = "lenient")]
     usage: Option<Counts>,
     error: Option<Value>,
 }

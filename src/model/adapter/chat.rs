@@ -2,7 +2,7 @@
 //! servers that speak nearly the same. Reads leniently, writes the common subset.
 
 use super::build::AnswerBuilder;
-use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid};
+use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid, lenient};
 use crate::model::error::ModelError;
 use crate::model::message::{
     Finish, Message, ModelRequest, ModelToolCall, Replay, Thinking, ThinkingLevel, Usage,
@@ -137,6 +137,7 @@ fn as_list(block: &Value) -> Vec<Value> {
 struct Chunk {
     error: Option<Value>,
     choices: Option<Vec<Choice>>,
+    #[serde(deserialize_with = "lenient")]
     usage: Option<ChatUsage>,
     model: Option<String>,
 }
@@ -144,6 +145,7 @@ struct Chunk {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Choice {
+    #[serde(deserialize_with = "lenient")]
     index: Option<u64>,
     delta: Option<Body>,
     message: Option<Body>,
@@ -165,7 +167,9 @@ struct Body {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Call {
+    #[serde(deserialize_with = "lenient")]
     index: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
     id: Option<String>,
     function: Option<Function>,
 }

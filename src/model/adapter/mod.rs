@@ -222,3 +222,13 @@ pub(crate) fn argument_text(raw: &RawValue) -> Result<String, ModelError> {
     }
     Ok(if text == "null" { String::new() } else { text.to_owned() })
 }
+
+/// Reads a field that no answer should fail for: what does not fit is as good as absent.
+pub(crate) fn lenient<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::de::DeserializeOwned,
+{
+    let value = <Value as serde::Deserialize>::deserialize(deserializer)?;
+    Ok(serde_json::from_value(value).ok())
+}

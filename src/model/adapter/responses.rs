@@ -2,7 +2,7 @@
 //! conversation, reasoning items included in their encrypted form.
 
 use super::build::AnswerBuilder;
-use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid};
+use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid, lenient};
 use crate::model::error::ModelError;
 use crate::model::message::{Finish, Message, ModelRequest, Replay, Usage};
 use crate::model::providers::{Endpoint, ThinkingStyle};
@@ -109,6 +109,7 @@ struct Document {
     output: Vec<Box<RawValue>>,
     error: Option<Value>,
     incomplete_details: Option<Incomplete>,
+    #[serde(deserialize_with = "lenient")]
     usage: Option<Counts>,
 }
 

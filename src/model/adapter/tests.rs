@@ -4,6 +4,7 @@ use super::stream::StreamReader;
 use crate::model::ModelError;
 use crate::model::message::{Answer, Finish, Message, ModelRequest};
 use crate::model::providers::{Endpoint, ModelChoice, ProviderTable};
+use proptest::prelude::*;
 
 const CHAT: &str = concat!(
     ": OPENROUTER PROCESSING\n\n",
@@ -139,5 +140,33 @@ fn every_early_end_is_a_failure_or_the_whole_answer() {
             }
             assert!(settled > 0, "an end after the finish reason is no failure");
         }
+    }
+}
+
+#[test]
+fn odd_side_fields_do_not_spoil_an_answer() {
+    let stream = concat!(
+        r#"data: {"choices":[{"index":"0","delta":{"tool_calls":[{"index":-1,"id":7,"function":{"name":"read","arguments":"{}"}}]}}],"usage":"none"}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":null,"delta":{"content":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":1.5}}"#,
+        "\n\n",
+    );
+    let answer = read(&endpoint("openai/m"), &[stream.as_bytes()]).unwrap();
+    assert_eq!((answer.tool_calls.len(), answer.finish), (1, Finish::ToolUse));
+    assert!(answer.usage.estimated);
+}
+
+proptest! {
+    #[test]
+    fn damaged_streams_are_read_or_refused(
+        which in 0_usize..3, at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>(),
+    ) {
+        let (model, stream) = STREAMS[which];
+        let mut bytes = stream.as_bytes().to_vec();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let (head, tail) = bytes.split_at(cut.index(bytes.len()));
+        let endpoint = endpoint(model);
+        prop_assert_eq!(read(&endpoint, &[head, tail]), read(&endpoint, &[&bytes]));
     }
 }

@@ -115,7 +115,7 @@ pub struct Endpoint {
     pub token_key: TokenKey,
     /// How a thinking level is written.
     pub thinking: ThinkingStyle,
-    /// Whether a temperature is sent; see [`Endpoint::sends_temperature`].
+    /// Whether the model accepts a temperature.
     pub temperature: Temperature,
     /// Message field in which thinking goes back.
     pub reasoning_field: Option<String>,

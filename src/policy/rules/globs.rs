@@ -214,8 +214,9 @@ pub struct GlobEntry {
     pub owner: usize,
     /// Its shape.
     pub shape: Shape,
-    /// Whether what lies below a match is meant too.
-    pub with_below: bool,
+    /// Whether the rule denies or asks: then what lies below a match is meant too, and letters match
+    /// in either case, because some file systems do not tell them apart.
+    pub is_refusal: bool,
     /// Whether it takes paths out of the rule.
     pub is_exception: bool,
 }
@@ -230,10 +231,11 @@ impl GlobIndex {
         let mut builder = GlobSetBuilder::new();
         let mut owners = Vec::new();
         for entry in entries {
-            for glob in entry.shape.globs(entry.with_below) {
+            for glob in entry.shape.globs(entry.is_refusal) {
                 let glob = GlobBuilder::new(&glob)
                     .literal_separator(true)
                     .backslash_escape(true)
+                    .case_insensitive(entry.is_refusal && !entry.is_exception)
                     .build()
                     .map_err(|error| (entry.owner, error.to_string()))?;
                 builder.add(glob);
@@ -269,7 +271,7 @@ mod tests {
     fn matches(pattern: &str, path: &str) -> bool {
         check(pattern).unwrap();
         let shape = expand(pattern, &Places::example()).unwrap();
-        let entry = GlobEntry { owner: 0, shape, with_below: false, is_exception: false };
+        let entry = GlobEntry { owner: 0, shape, is_refusal: false, is_exception: false };
         !GlobIndex::new(&[entry]).unwrap().owners_of(Path::new(path)).is_empty()
     }
 
@@ -321,7 +323,7 @@ mod tests {
         let places = Places { workspace: "/w/[a]*{b}".into(), ..Places::example() };
         let shape = expand("{workspace}/**", &places).unwrap();
         assert_eq!(shape, Shape::Tree("/w/[a]*{b}".into()));
-        let entry = GlobEntry { owner: 3, shape, with_below: false, is_exception: false };
+        let entry = GlobEntry { owner: 3, shape, is_refusal: false, is_exception: false };
         let index = GlobIndex::new(&[entry]).unwrap();
         assert_eq!(index.owners_of(Path::new("/w/[a]*{b}/x")), [3]);
         assert!(index.owners_of(Path::new("/w/ab/x")).is_empty());

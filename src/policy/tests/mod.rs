@@ -2,8 +2,12 @@
 
 mod built_in;
 mod cell;
+mod corpora;
+mod documents;
 mod errors;
 mod judging;
+mod properties;
+mod speed;
 
 use super::*;
 use crate::call::effects::{CommandUse, Effects, Span, Word};

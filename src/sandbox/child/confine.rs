@@ -4,7 +4,9 @@ use super::super::enforced::{AtStep, Enforced, LimitsHeld, SetupFailed, Step};
 use super::super::seccomp::{self, Filter, FilterSpec, Layer, ProgramKind};
 use super::super::spec::{self, Limits, Network, SandboxSpec};
 use super::super::wire::{self, SetupReport};
+use super::attendant::{self, Role};
 use super::landlock::{self, Rule};
+use super::metadata::Places;
 use super::privileges::{self, Ids};
 use super::view::View;
 use super::{Serve, grants, sys};
@@ -44,7 +46,7 @@ pub(super) fn with_view(program: &Program<'_>, view: &View, user: bool, setup: &
         watched: u32::try_from(view.watched.len()).unwrap_or(u32::MAX),
         lost: Vec::new(),
     };
-    finish(confine(program, &view.rules, enforced, setup), setup)
+    finish(confine(program, Walls { rules: &view.rules, places: None }, enforced, setup), setup)
 }
 
 /// Confines a process on a machine that refuses namespaces, and becomes the program.
@@ -54,7 +56,7 @@ pub(super) fn without_namespaces(
     setup: &OwnedFd,
 ) -> ! {
     let spec = program.spec;
-    let confined = joined.and_then(|()| grants::without_view(spec)).and_then(|rules| {
+    let confined = joined.and_then(|()| grants::without_view(spec)).and_then(|(rules, places)| {
         privileges::give_up(Ids::wanted(spec.identity))?;
         let enforced = Enforced {
             namespaces: Vec::new(),
@@ -68,15 +70,24 @@ pub(super) fn without_namespaces(
             watched: 0,
             lost: grants::lost_without_view(spec),
         };
-        confine(program, &rules, enforced, setup)
+        confine(program, Walls { rules: &rules, places: Some(&places) }, enforced, setup)
     });
     finish(confined, setup)
+}
+
+/// What the last steps need to know about files.
+#[derive(Clone, Copy)]
+struct Walls<'a> {
+    /// Landlock's rules.
+    rules: &'a [Rule],
+    /// Where metadata may be changed, when there is no mount view to judge it.
+    places: Option<&'a Places>,
 }
 
 /// The flat list. The order matters where a comment says so.
 fn confine(
     program: &Program<'_>,
-    rules: &[Rule],
+    walls: Walls<'_>,
     mut enforced: Enforced,
     setup: &OwnedFd,
 ) -> Result<i32, SetupFailed> {
@@ -89,36 +100,55 @@ fn confine(
     // After the change of identity, so that the program's own rights decide.
     rustix::process::chdir(&spec.cwd)
         .about(Step::WorkingDirectory, || spec.cwd.display().to_string())?;
-    enforced.landlock_abi = landlock::restrict(rules, spec.network)?;
-    let filter = filter(spec, &enforced)?;
+    if let Some(places) = walls.places {
+        // A view shows no other directory; without one the kernel would go anywhere.
+        let real = std::env::current_dir().at(Step::WorkingDirectory)?;
+        if !places.hold(&real) {
+            let subject = format!("{} is not granted", spec.cwd.display());
+            return Err(SetupFailed::because(Step::WorkingDirectory, subject));
+        }
+    }
+    enforced.landlock_abi = landlock::restrict(walls.rules, spec.network)?;
+    // A file job changes no metadata by path, and is not worth a second process.
+    let places = walls.places.filter(|_| matches!(spec.program, spec::Program::Exec { .. }));
+    let filter = filter(spec, &enforced, places.is_some())?;
     wire::send(setup, &SetupReport::Enforced(Box::new(enforced))).at(Step::Wire)?;
-    // Last: from here on the filter judges this process's own calls.
-    filter.install().map_err(|error| SetupFailed::because(Step::Seccomp, error.to_string()))?;
+    match places {
+        Some(places) => match attendant::split(&filter, places)? {
+            Role::Attendant(code) => return Ok(code),
+            Role::Program => {}
+        },
+        None => filter.install().at(Step::Seccomp)?,
+    }
     run(program)
 }
 
-/// The filter for the layers that are really in force.
-fn filter(spec: &SandboxSpec, enforced: &Enforced) -> Result<Filter, SetupFailed> {
-    let has = |kind: &str| enforced.namespaces.iter().any(|own| own == kind);
-    // The version of Landlock that brought its scopes.
-    let scopes = enforced.landlock_abi >= landlock::SCOPES_SINCE;
+/// The system-call filter that refuses by itself what the layers in force do not stop.
+fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Filter, SetupFailed> {
+    let namespace = |name: &str| enforced.namespaces.iter().any(|held| held == name);
+    let scopes = enforced.landlock_abi >= LANDLOCK_SCOPES_SINCE;
     let layers = [
         (Layer::MountView, enforced.mount_view),
-        (Layer::PidNamespace, has("pid")),
-        (Layer::IpcNamespace, has("ipc")),
-        (Layer::NetworkNamespace, has("net")),
+        (Layer::PidNamespace, namespace("pid")),
+        (Layer::IpcNamespace, namespace("ipc")),
+        (Layer::NetworkNamespace, namespace("net")),
         (Layer::AbstractSocketScope, scopes),
         (Layer::SignalScope, scopes),
+        (Layer::MetadataAttendant, attended),
     ];
-    let program = match spec.program {
-        spec::Program::Exec { .. } => ProgramKind::Foreign,
-        spec::Program::FileJob { .. } => ProgramKind::FileJob,
+    let filter_spec = FilterSpec {
+        program: match spec.program {
+            spec::Program::Exec { .. } => ProgramKind::Foreign,
+            spec::Program::FileJob { .. } => ProgramKind::FileJob,
+        },
+        host_network: spec.network == Network::Host,
+        layers: layers.into_iter().filter_map(|(layer, held)| held.then_some(layer)).collect(),
     };
-    let layers = layers.into_iter().filter(|(_, held)| *held).map(|(layer, _)| layer).collect();
-    let host_network = spec.network == Network::Host;
-    seccomp::build(&FilterSpec { program, host_network, layers })
-        .map_err(|error| SetupFailed::because(Step::Seccomp, error.to_string()))
+    seccomp::build(&filter_spec).map_err(io::Error::other).at(Step::Seccomp)
 }
+
+/// Version of Landlock's interface that first kept signals and abstract sockets inside.
+const LANDLOCK_SCOPES_SINCE: u32 = 6;
 
 /// Ends a process that did not become another program: a served job, or a failure to report.
 fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {

@@ -3,6 +3,7 @@
 use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Grant, GrantAccess, Network, SandboxSpec};
 use super::landlock::{Rights, Rule};
+use super::metadata::Places;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, readlinkat};
 use std::ffi::OsString;
@@ -114,8 +115,10 @@ pub(super) fn rules(grants: Vec<Granted>) -> Vec<Rule> {
 
 /// Rules where there is no mount view: the grants, the harmless devices, `/proc` and the temporary
 /// directory. `/dev/shm` and `/tmp` are shared with the host there and stay out.
-pub(super) fn without_view(spec: &SandboxSpec) -> Result<Vec<Rule>, SetupFailed> {
-    let mut rules = rules(open_all(&spec.grants)?);
+pub(super) fn without_view(spec: &SandboxSpec) -> Result<(Vec<Rule>, Places), SetupFailed> {
+    let opened = open_all(&spec.grants)?;
+    let places = Places::new(&opened, spec.private_tmp.as_deref());
+    let mut rules = rules(opened);
     for device in super::view::DEVICES {
         let node =
             open_path(&Path::new("/dev").join(device)).about(Step::Devices, || device.into())?;
@@ -130,7 +133,7 @@ pub(super) fn without_view(spec: &SandboxSpec) -> Result<Vec<Rule>, SetupFailed>
         let node = open_path(path).about(Step::Grant, || path.display().to_string())?;
         rules.push(Rule { node, directory: true, rights: Rights::Grant(access) });
     }
-    Ok(rules)
+    Ok((rules, places))
 }
 
 /// What a cell without a mount view and namespaces does not give.

@@ -13,7 +13,7 @@ use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Mask, MaskKind, MaskPattern};
 use super::grants::{Granted, covering, is_directory, real_path};
 use super::view::{attach, copy_tree};
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2, statat,
@@ -22,7 +22,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -76,18 +76,77 @@ pub(super) fn apply(
         applied: Applied::default(),
         entries_left: ENTRIES_MAX,
     };
+    let mut by_root: BTreeMap<PathBuf, Vec<&Mask>> = BTreeMap::new();
     for mask in masks {
         match &mask.pattern {
             MaskPattern::Exact(path) => {
                 let path = crate::base::paths::normalise(Path::new("/"), path);
                 work.exact(&path, mask, LINKS_MAX).about(Step::Mask, || shown(&path))?;
             }
-            MaskPattern::Glob { root, pattern } => {
-                work.pattern(root, pattern, mask).about(Step::Mask, || pattern.clone())?;
+            MaskPattern::Glob { root, .. } => {
+                let root = crate::base::paths::normalise(Path::new("/"), root);
+                by_root.entry(root).or_default().push(mask);
             }
         }
     }
+    for (root, masks) in by_root {
+        work.patterns(&root, &masks).about(Step::Mask, || shown(&root))?;
+    }
     Ok(work.applied)
+}
+
+/// The patterns of one root, compiled together.
+struct Patterns {
+    set: GlobSet,
+    each: Vec<OnePattern>,
+}
+
+struct OnePattern {
+    except: GlobSet,
+    /// A pattern of the last name alone still matches after a directory above is renamed.
+    last_name_alone: bool,
+    kind: MaskKind,
+}
+
+impl Patterns {
+    fn new(masks: &[&Mask]) -> io::Result<Self> {
+        let mut set = GlobSetBuilder::new();
+        let mut each = Vec::with_capacity(masks.len());
+        for mask in masks {
+            let MaskPattern::Glob { root: _, pattern, except } = &mask.pattern else { continue };
+            set.add(compiled(pattern)?);
+            let mut excepted = GlobSetBuilder::new();
+            for pattern in except {
+                excepted.add(compiled(pattern)?);
+            }
+            each.push(OnePattern {
+                except: excepted.build().map_err(io::Error::other)?,
+                last_name_alone: pattern
+                    .strip_prefix("**/")
+                    .is_some_and(|rest| !rest.contains('/')),
+                kind: mask.kind,
+            });
+        }
+        Ok(Self { set: set.build().map_err(io::Error::other)?, each })
+    }
+
+    /// The numbers of the patterns that match `relative` and do not except it.
+    fn matching(&self, relative: &Path) -> Vec<usize> {
+        let mut found = self.set.matches(relative);
+        let left = |number: &usize| {
+            self.each.get(*number).is_some_and(|one| one.except.is_match(relative))
+        };
+        found.retain(|number| !left(number));
+        found
+    }
+
+    fn hides(&self, number: usize) -> bool {
+        self.each.get(number).is_some_and(|one| one.kind == MaskKind::Hide)
+    }
+}
+
+fn compiled(pattern: &str) -> io::Result<Glob> {
+    GlobBuilder::new(pattern).literal_separator(true).build().map_err(io::Error::other)
 }
 
 fn shown(path: &Path) -> String {
@@ -194,21 +253,16 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Covers every name below `root` that matches now.
-    fn pattern(&mut self, root: &Path, pattern: &str, mask: &Mask) -> io::Result<()> {
-        let matcher = GlobBuilder::new(pattern)
-            .literal_separator(true)
-            .build()
-            .map_err(io::Error::other)?
-            .compile_matcher();
-        let root = crate::base::paths::normalise(Path::new("/"), root);
-        let Some(real) = resolve(&root) else { return Ok(()) };
-        // A pattern of the last name alone still matches after a directory above is renamed.
-        let last_name_alone = pattern.strip_prefix("**/").is_some_and(|rest| !rest.contains('/'));
-        let mut matches = Vec::new();
-        self.walk(&real, &matcher, &mut matches)?;
-        for path in matches {
-            if last_name_alone {
+    /// Covers every name below `root` that a pattern matches now. One walk serves all patterns of a
+    /// root: the walk is what a launch into a large tree costs.
+    fn patterns(&mut self, root: &Path, masks: &[&Mask]) -> io::Result<()> {
+        let Some(real) = resolve(root) else { return Ok(()) };
+        let patterns = Patterns::new(masks)?;
+        for (path, number) in self.walk(&real, &patterns)? {
+            let Some((mask, one)) = masks.get(number).zip(patterns.each.get(number)) else {
+                continue;
+            };
+            if one.last_name_alone {
                 match open_name(&path) {
                     Ok(node) => self.cover_match(&path, &node, mask)?,
                     Err(Errno::NOENT | Errno::ACCESS) => {}
@@ -228,13 +282,10 @@ impl Work<'_> {
         self.cover(path, node, mask.kind)
     }
 
-    /// Finds matches without following links. What matches is not searched further.
-    fn walk(
-        &mut self,
-        root: &Path,
-        matcher: &GlobMatcher,
-        matches: &mut Vec<PathBuf>,
-    ) -> io::Result<()> {
+    /// Finds matches without following links, each with the number of its pattern. What is hidden is
+    /// not searched further.
+    fn walk(&mut self, root: &Path, patterns: &Patterns) -> io::Result<Vec<(PathBuf, usize)>> {
+        let mut matches = Vec::new();
         let mut pending = vec![root.to_owned()];
         while let Some(directory) = pending.pop() {
             let Some(entries) = read_directory(&directory)? else { continue };
@@ -248,14 +299,15 @@ impl Work<'_> {
                     io::Error::other("the pattern searches more names than a launch may look at")
                 })?;
                 let path = directory.join(name);
-                if matcher.is_match(path.strip_prefix(root).unwrap_or(&path)) {
-                    matches.push(path);
-                } else if is_real_directory(&entry.file_type(), &path) {
+                let found = patterns.matching(path.strip_prefix(root).unwrap_or(&path));
+                let hidden = found.iter().any(|number| patterns.hides(*number));
+                matches.extend(found.into_iter().map(|number| (path.clone(), number)));
+                if !hidden && is_real_directory(&entry.file_type(), &path) {
                     pending.push(path);
                 }
             }
         }
-        Ok(())
+        Ok(matches)
     }
 
     fn cover(&mut self, path: &Path, node: &OwnedFd, kind: MaskKind) -> io::Result<()> {

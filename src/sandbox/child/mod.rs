@@ -3,12 +3,14 @@
 //! `monitor` stays outside and outlives the cell; `init` builds it from inside and ends it; `confine`
 //! is the flat list that every program passes last. All run before any thread or runtime exists.
 
+mod attendant;
 mod confine;
 mod grants;
 mod groups;
 mod init;
 mod landlock;
 mod masks;
+mod metadata;
 mod monitor;
 mod privileges;
 mod sentinel;

@@ -5,8 +5,11 @@
 //! number; that is the form whose result the kernel caches.
 
 use super::rules::{ABSENT, Answer, Check, Test, Verdict};
+use crate::sandbox::sys;
+use rustix::fd::OwnedFd;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::io;
 
 /// Instructions that the kernel takes in one program (`BPF_MAXINSNS`).
 const INSTRUCTIONS_MAX: usize = 4_096;
@@ -96,23 +99,31 @@ impl Filter {
         &self.instructions
     }
 
-    /// Puts the filter over the calling thread, for good; every process and thread it starts later
-    /// inherits it. Sets `no_new_privs` first, without which an unprivileged caller may not.
+    /// Puts the filter over the calling thread, for good; every process and thread that it starts
+    /// later inherits it. `no_new_privs` must be set, without which an unprivileged caller may not.
     ///
     /// # Errors
     /// What the kernel answered.
-    pub fn install(&self) -> Result<(), seccompiler::Error> {
-        let program: Vec<seccompiler::sock_filter> = self
-            .instructions
-            .iter()
-            .map(|instruction| seccompiler::sock_filter {
-                code: instruction.code,
-                jt: instruction.if_true,
-                jf: instruction.if_false,
-                k: instruction.operand,
-            })
-            .collect();
-        seccompiler::apply_filter(&program)
+    pub fn install(&self) -> io::Result<()> {
+        sys::install_filter(&mut self.for_kernel())
+    }
+
+    /// As `install`; calls that the attendant is to answer come out of the returned descriptor.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub(in crate::sandbox) fn install_attended(&self) -> io::Result<OwnedFd> {
+        sys::install_with_listener(&mut self.for_kernel())
+    }
+
+    fn for_kernel(&self) -> Vec<libc::sock_filter> {
+        let convert = |instruction: &Instruction| libc::sock_filter {
+            code: instruction.code,
+            jt: instruction.if_true,
+            jf: instruction.if_false,
+            k: instruction.operand,
+        };
+        self.instructions.iter().map(convert).collect()
     }
 }
 

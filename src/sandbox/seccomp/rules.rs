@@ -17,9 +17,9 @@ pub(super) enum Rule {
     Absent,
     /// Allowed where the layer is in force, else EPERM.
     Needs(Layer),
-    /// Allowed with a mount view; else "not supported", which readers of extended attributes take
-    /// for a plain file.
-    ReadAttributes,
+    /// Extended attributes by path: allowed with a mount view; else "not supported", which programs
+    /// take for a plain file system where EPERM would end them.
+    Attributes,
     /// Starts a program: refused for a file job.
     Execute,
     /// `openat2`: for a file job alone.
@@ -158,7 +158,7 @@ pub(super) fn verdict(rule: Rule, spec: &FilterSpec) -> Verdict {
         Rule::Refuse => Verdict::Fixed(REFUSED),
         Rule::Absent => Verdict::Fixed(ABSENT),
         Rule::Needs(layer) => fixed(spec.has(layer), REFUSED),
-        Rule::ReadAttributes => fixed(view, NOT_SUPPORTED),
+        Rule::Attributes => fixed(view, NOT_SUPPORTED),
         Rule::Execute => fixed(spec.program == ProgramKind::Foreign, REFUSED),
         Rule::OpenByStructure => fixed(spec.program == ProgramKind::FileJob, ABSENT),
         Rule::OwnProcess(argument) if !spec.has(Layer::PidNamespace) => {

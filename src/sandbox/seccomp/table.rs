@@ -179,14 +179,18 @@ const METADATA: &[Row] = &[
     numbered!(Rule::ModeByPath(2), "Landlock does not govern modes", "fchmodat2", 452),
     row!(Rule::MetadataByPath, "Landlock does not govern owners", [SYS_fchownat]),
     row!(
-        Rule::Needs(Layer::MountView),
+        Rule::Attributes,
         "Landlock does not govern extended attributes",
-        [SYS_setxattr, SYS_lsetxattr, SYS_removexattr, SYS_lremovexattr]
-    ),
-    row!(
-        Rule::ReadAttributes,
-        "Landlock does not govern reading extended attributes",
-        [SYS_getxattr, SYS_lgetxattr, SYS_listxattr, SYS_llistxattr]
+        [
+            SYS_setxattr,
+            SYS_lsetxattr,
+            SYS_removexattr,
+            SYS_lremovexattr,
+            SYS_getxattr,
+            SYS_lgetxattr,
+            SYS_listxattr,
+            SYS_llistxattr,
+        ]
     ),
     row!(Rule::Times, "Landlock does not govern times", [SYS_utimensat]),
 ];

@@ -130,26 +130,21 @@ impl Journal {
         next: Plan,
         statistics: Option<FinalStatistics>,
     ) -> Result<Outcome, SessionError> {
-        let Plan::Finish { outcome, completion, final_entry_id, error } = next else {
-            return Err(unfit("end the operation", "it is not at its end"));
-        };
-        let operation = &self.state().operation;
-        let operation_kind = match operation {
-            Operation::Compaction(_) => OperationKind::Compaction,
-            Operation::Idle | Operation::Run(_) => OperationKind::Run,
-        };
-        let record = Record::OperationFinished(OperationFinished {
-            operation_id: operation.id().cloned().ok_or_else(|| idle("end the operation"))?,
-            operation_kind,
-            outcome,
-            completion,
-            final_entry_id,
-            error,
-        });
+        let record = finished(&self.state().operation, next);
+        let record = record.ok_or_else(|| unfit("end the operation", "it is not at its end"))?;
+        let outcome = record.outcome;
         let statistics = statistics.map(Extension::FinalStatistics).map(Body::Extension);
-        let bodies = std::iter::once(Body::Record(record)).chain(statistics);
-        self.append(bodies.map(Draft::new).collect())?;
+        let record = Body::Record(Record::OperationFinished(record));
+        self.append(std::iter::once(record).chain(statistics).map(Draft::new).collect())?;
         Ok(outcome)
+    }
+
+    /// The record that ends the run as its last answer says, if there is nothing else to do in it.
+    pub(super) fn end_of_run(&self) -> Option<Record> {
+        let state = self.state();
+        let Operation::Run(_) = state.operation else { return None };
+        let next = plan(state, &own_configuration(state));
+        finished(&state.operation, next).map(Record::OperationFinished)
     }
 
     /// The earliest call of the latest answer that has started and has no result.
@@ -161,6 +156,25 @@ impl Journal {
             CallProgress::Untouched | CallProgress::Answered => None,
         })
     }
+}
+
+/// The record that a plan to finish asks for.
+fn finished(operation: &Operation, next: Plan) -> Option<OperationFinished> {
+    let Plan::Finish { outcome, completion, final_entry_id, error } = next else { return None };
+    let operation_kind = match operation {
+        Operation::Idle => return None,
+        Operation::Run(_) => OperationKind::Run,
+        Operation::Compaction(_) => OperationKind::Compaction,
+    };
+    let operation_id = operation.id().cloned()?;
+    Some(OperationFinished {
+        operation_id,
+        operation_kind,
+        outcome,
+        completion,
+        final_entry_id,
+        error,
+    })
 }
 
 const fn finish_plan(outcome: Outcome, error: Option<FactError>) -> Plan {

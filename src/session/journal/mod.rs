@@ -218,3 +218,22 @@ fn typed(error: JsonlError, path: &Path) -> SessionError {
     };
     if full { SessionError::DiskFull { path: path.to_owned() } } else { SessionError::File(error) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_other_errors() {
+        let path = Path::new("/state/journal.jsonl");
+        let error = |errno: Errno| JsonlError::Io {
+            action: "append to",
+            path: path.to_owned(),
+            source: errno.into(),
+        };
+        for full in [Errno::NOSPC, Errno::DQUOT, Errno::FBIG] {
+            assert!(matches!(typed(error(full), path), SessionError::DiskFull { .. }));
+        }
+        assert!(matches!(typed(error(Errno::IO), path), SessionError::File(_)));
+    }
+}

@@ -6,7 +6,9 @@
 use super::{Draft, Journal, SessionError};
 use crate::base::ids::Id;
 use crate::session::facts::configuration::ConfigurationSnapshot;
-use crate::session::facts::extension::{Extension, Injected, InjectionSource, Thinking};
+use crate::session::facts::extension::{
+    Extension, Injected, InjectionSource, RunContext, Thinking,
+};
 use crate::session::facts::message::{AssistantMessage, StopReason, ToolCall, UserMessage};
 use crate::session::facts::{
     AssistantEntry, Body, Counters, Entry, FactError, OperationKind, Record, RunStarted,
@@ -69,20 +71,15 @@ impl Journal {
         text: &str,
         injected: Option<(InjectionSource, Vec<Id>)>,
     ) -> Result<Id, SessionError> {
-        let mut drafts = user_message(text, injected);
         let operation_id = Id::new();
-        let input_entry_id = drafts.first().map_or_else(Id::new, |draft| draft.id.clone());
-        let started = Record::RunStarted(RunStarted {
-            operation_id: operation_id.clone(),
-            operation_kind: OperationKind::Run,
-            input_entry_id,
-        });
-        drafts.insert(1.min(drafts.len()), Draft::new(Body::Record(started)));
-        self.append(drafts)?;
+        self.append(run_start(text, injected, &operation_id))?;
         Ok(operation_id)
     }
 
-    /// Adds a user message in the midst of a run, when all calls have results.
+    /// Puts a message that no person wrote before the model, wherever the session stands: into the
+    /// run if its calls have results; as a further run, with the same [`RunContext`], if the run has
+    /// just been answered, whose end stands in the same transaction, since an answer without calls
+    /// ends a run; as a new run if the session is idle.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -92,7 +89,23 @@ impl Journal {
         source: InjectionSource,
         run_ids: Vec<Id>,
     ) -> Result<(), SessionError> {
-        self.append(user_message(text, Some((source, run_ids)))).map(drop)
+        let injected = Some((source, run_ids));
+        let ended = self.end_of_run();
+        if ended.is_none() && !self.state().is_idle() {
+            return self.append(user_message(text, injected)).map(drop);
+        }
+        let operation_id = Id::new();
+        let context = self.state().run().and_then(|run| {
+            let contexts = self.state().extension.run_contexts.iter();
+            contexts.rev().find(|context| context.operation_id == run.operation_id)
+        });
+        let context = context.map(|context| {
+            let context = RunContext { operation_id: operation_id.clone(), ..context.clone() };
+            Draft::new(Body::Extension(Extension::RunContext(context)))
+        });
+        let ended = ended.map(Body::Record).map(Draft::new).into_iter();
+        let begun = run_start(text, injected, &operation_id);
+        self.append(ended.chain(begun).chain(context).collect()).map(drop)
     }
 
     /// Adds one of our own facts.
@@ -143,12 +156,12 @@ impl Journal {
     /// Settles the open attempt with an answer, its usage and its reasoning, and tells its calls.
     ///
     /// # Errors
-    /// [`SessionError::Unfit`] if no attempt is open or the answer is empty: an empty answer is a
-    /// failed attempt. As [`Journal::append`].
+    /// [`SessionError::Unfit`] if no attempt is open, or if the answer is empty without having been
+    /// cut: that is a failed attempt. As [`Journal::append`].
     pub fn assistant_settled(&mut self, answer: NewAnswer) -> Result<Vec<CallPlace>, SessionError> {
         let step = self.open_step("settle an answer")?;
         let text = answer.content.as_deref().unwrap_or_default();
-        if answer.tool_calls.is_empty() && text.trim().is_empty() {
+        if !answer.cut && answer.tool_calls.is_empty() && text.trim().is_empty() {
             return Err(unfit("settle an answer", "it is empty; record that the step failed"));
         }
         let tool_calls = unique_calls(answer.tool_calls);
@@ -212,6 +225,22 @@ impl Journal {
         let step = step.filter(|step| step.status == StepStatus::Attempting).cloned();
         step.ok_or_else(|| unfit(wanted, "none is open"))
     }
+}
+
+fn run_start(
+    text: &str,
+    injected: Option<(InjectionSource, Vec<Id>)>,
+    operation_id: &Id,
+) -> Vec<Draft> {
+    let mut drafts = user_message(text, injected);
+    let input_entry_id = drafts.first().map_or_else(Id::new, |draft| draft.id.clone());
+    let started = Record::RunStarted(RunStarted {
+        operation_id: operation_id.clone(),
+        operation_kind: OperationKind::Run,
+        input_entry_id,
+    });
+    drafts.insert(1.min(drafts.len()), Draft::new(Body::Record(started)));
+    drafts
 }
 
 fn user_message(text: &str, injected: Option<(InjectionSource, Vec<Id>)>) -> Vec<Draft> {

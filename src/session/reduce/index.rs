@@ -1,6 +1,7 @@
 //! What the fold must remember beside the state: who used which identity, and for what.
 
 use super::corruption::{CorruptionCode, Fault, require};
+use crate::base::digest::Digest;
 use crate::base::ids::Id;
 use crate::session::facts::OperationKind;
 use crate::session::facts::configuration::ConfigurationSnapshot;
@@ -64,8 +65,8 @@ pub(super) struct Index {
     pub(super) transcript_fault: Option<String>,
     /// Calls that a failed run left without a result.
     pub(super) abandoned: HashMap<Id, ToolState>,
-    /// The latest snapshot that was checked against its digest.
-    pub(super) snapshot: Option<Arc<ConfigurationSnapshot>>,
+    /// The latest snapshot with its digest, which most steps repeat.
+    pub(super) snapshot: Option<(Arc<ConfigurationSnapshot>, Digest)>,
 }
 
 impl Index {

@@ -106,15 +106,15 @@ impl Reducer {
         attempt: &StepAttempt,
     ) -> Result<Arc<ConfigurationSnapshot>, Fault> {
         let known = self.index.snapshot.as_ref();
-        let known = known.filter(|known| ***known == attempt.configuration_snapshot);
-        let shared = match known {
-            Some(known) => Arc::clone(known),
-            None => Arc::new(attempt.configuration_snapshot.clone()),
-        };
-        require(shared.digest() == attempt.configuration_digest, || {
+        let known = known.filter(|known| *known.0 == attempt.configuration_snapshot).cloned();
+        let (shared, digest) = known.unwrap_or_else(|| {
+            let snapshot = &attempt.configuration_snapshot;
+            (Arc::new(snapshot.clone()), snapshot.digest())
+        });
+        require(digest == attempt.configuration_digest, || {
             Fault::fact("`configurationDigest` is not the digest of the snapshot")
         })?;
-        self.index.snapshot = Some(Arc::clone(&shared));
+        self.index.snapshot = Some((Arc::clone(&shared), digest));
         Ok(shared)
     }
 

@@ -211,7 +211,11 @@ mod tests {
     fn a_job_survives_json_whatever_its_paths_hold() {
         let odd = PathBuf::from(OsStr::from_bytes(b"/w/\xff\n"));
         let exact = ProtectedPattern::Exact(odd.join("x"));
-        let glob = ProtectedPattern::Glob { root: odd.clone(), pattern: "**/*.key".to_owned() };
+        let glob = ProtectedPattern::Glob {
+            root: odd.clone(),
+            pattern: "**/*.key".to_owned(),
+            except: vec!["public.key".to_owned()],
+        };
         let protect = |pattern, kind| Protected { pattern, kind, rule: "r".to_owned() };
         let job = FileJob {
             workspace: odd.clone(),

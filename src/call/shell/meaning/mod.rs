@@ -1,0 +1,9 @@
+//! From the syntax tree to what it means: facts about the whole script, expansion of words, and the
+//! walk that turns commands into effects.
+
+pub(crate) mod facts;
+pub(crate) mod fields;
+mod inside;
+pub(crate) mod numeric;
+pub(crate) mod state;
+pub(crate) mod walk;

@@ -1,0 +1,155 @@
+//! What one shell process knows while its script is walked: values, the directory, what is defined.
+
+use super::facts::Facts;
+use super::numeric::NUMERIC_PARAMETERS;
+use crate::base::paths::normalise;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Directories that are kept as possible at one place: a chain of three unguarded `cd`.
+const DIRECTORIES_MAX: usize = 8;
+
+/// What a parameter stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Known(String),
+    /// Digits, whatever happens.
+    Number,
+    /// Given by the environment or unset: not known, but not chosen by the script.
+    Environment,
+    Unknown,
+}
+
+/// The directories a shell may be in; none = it cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Directories(Vec<PathBuf>);
+
+impl Directories {
+    pub(crate) fn one(path: PathBuf) -> Self {
+        Self(vec![path])
+    }
+
+    pub(crate) const fn unknown() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The only possible directory.
+    pub(crate) fn certain(&self) -> Option<&Path> {
+        match self.0.as_slice() {
+            [path] => Some(path),
+            _ => None,
+        }
+    }
+
+    /// All places that `path` may mean.
+    pub(crate) fn resolve(&self, path: &str) -> Vec<PathBuf> {
+        if path.starts_with('/') {
+            return vec![normalise(Path::new("/"), Path::new(path))];
+        }
+        self.0.iter().map(|directory| normalise(directory, Path::new(path))).collect()
+    }
+
+    pub(crate) fn entered(&self, path: &str) -> Self {
+        Self(self.resolve(path))
+    }
+
+    /// Either of the two; what `self` holds comes first.
+    pub(crate) fn or(mut self, other: &Self) -> Self {
+        if self.0.is_empty() || other.0.is_empty() {
+            return Self::unknown();
+        }
+        for path in &other.0 {
+            if self.0.len() < DIRECTORIES_MAX && !self.0.contains(path) {
+                self.0.push(path.clone());
+            }
+        }
+        self
+    }
+}
+
+/// One shell process.
+#[derive(Debug, Clone)]
+pub(crate) struct Shell {
+    pub(crate) facts: Rc<Facts>,
+    /// Values of variables that were assigned in the straight line so far.
+    pub(crate) values: BTreeMap<String, String>,
+    /// Variables that come with the process.
+    pub(crate) inherited: BTreeMap<String, Value>,
+    /// Functions that exist at this place.
+    pub(crate) defined: BTreeSet<String>,
+    pub(crate) directories: Directories,
+    pub(crate) previous: Directories,
+    pub(crate) stack: Vec<Directories>,
+    /// Inside a function, a trap or a loop: it runs later or again.
+    pub(crate) in_function: bool,
+    /// `set -e` holds.
+    pub(crate) stops_on_error: bool,
+}
+
+impl Shell {
+    pub(crate) fn new(directories: Directories, inherited: BTreeMap<String, Value>) -> Self {
+        Self {
+            facts: Rc::new(Facts::default()),
+            values: BTreeMap::new(),
+            inherited,
+            defined: BTreeSet::new(),
+            previous: Directories::unknown(),
+            directories,
+            stack: Vec::new(),
+            in_function: false,
+            stops_on_error: false,
+        }
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Value {
+        if self.facts.poisoned {
+            return Value::Unknown;
+        }
+        if let Some(assigned) = self.facts.variables.get(name) {
+            let certain = !assigned.elsewhere && (!self.in_function || assigned.straight == 1);
+            return match self.values.get(name).filter(|_| certain) {
+                Some(value) => Value::Known(value.clone()),
+                None if assigned.numeric => Value::Number,
+                None => Value::Unknown,
+            };
+        }
+        if NUMERIC_PARAMETERS.contains(&name) {
+            return Value::Number;
+        }
+        if name == "PWD" && !self.facts.changes_directory {
+            return match self.directories.certain().and_then(Path::to_str) {
+                Some(path) => Value::Known(path.to_owned()),
+                None => Value::Environment,
+            };
+        }
+        let positional = name.bytes().all(|byte| !byte.is_ascii_alphabetic() && byte != b'_');
+        match self.inherited.get(name) {
+            Some(value) => value.clone(),
+            None if positional || super::facts::SPECIAL.contains(&name) => Value::Unknown,
+            None => Value::Environment,
+        }
+    }
+
+    /// Remembers an assignment of the straight line, if the variable's values can be followed.
+    pub(crate) fn assign(&mut self, name: &str, value: Option<&str>) {
+        let followed = self.facts.variables.get(name).is_some_and(|assigned| !assigned.elsewhere);
+        match value.filter(|_| followed) {
+            Some(value) => self.values.insert(name.to_owned(), value.to_owned()),
+            None => self.values.remove(name),
+        };
+    }
+
+    /// The variables of a child process: what this script assigned may or may not be exported.
+    pub(crate) fn for_child(&self) -> BTreeMap<String, Value> {
+        let mut inherited = self.inherited.clone();
+        for (name, assigned) in &self.facts.variables {
+            let value = if assigned.numeric { Value::Number } else { Value::Unknown };
+            inherited.insert(name.clone(), value);
+        }
+        if self.facts.poisoned {
+            inherited.values_mut().for_each(|value| *value = Value::Unknown);
+        }
+        inherited
+    }
+}

@@ -1,0 +1,517 @@
+//! The walk over a script: every command, in the order in which it stands, becomes effects.
+
+use super::facts::Facts;
+use super::fields::Field;
+use super::state::{Directories, Shell, Value};
+use crate::base::limits::SHELL_DEPTH_MAX;
+use crate::base::text::prefix;
+use crate::call::effects::{
+    Access, Assignment, CommandUse, Effects, FunctionCall, HostUse, PathOrigin, PathUse, Span,
+    Unresolved, UnresolvedReason, Word,
+};
+use crate::call::shell::programs;
+use crate::call::shell::syntax::ast::{
+    AssignedValue, AssignmentNode, Command, CommandKind, Connector, Item, List, Pipeline, Simple,
+    WordNode,
+};
+use crate::call::shell::syntax::{Budget, Origin, TooLarge, parse};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub(crate) type Walked = Result<(), TooLarge>;
+
+/// Bytes of a part that is shown with an `Unresolved`.
+const UNRESOLVED_TEXT_BYTES_MAX: usize = 200;
+
+/// What a command reads as its standard input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// That of the shell.
+    Inherited,
+    /// Text that stands in the script.
+    Text(String),
+    /// A pipe, a file, or text that is not known.
+    Stream,
+}
+
+/// Where the shell looks for a program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// Functions, then builtins, then files.
+    Shell,
+    /// Builtins, then files (`command`, `builtin`).
+    Builtin,
+    /// Files only: run by a program.
+    Program,
+}
+
+/// A command about to run: its words, and how it came to be run.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) fields: Vec<Field>,
+    pub(crate) assignments: Vec<Assignment>,
+    /// Wrappers between the shell and this command.
+    pub(crate) via: Vec<String>,
+    pub(crate) span: Span,
+    pub(crate) input: Input,
+    pub(crate) lookup: Lookup,
+}
+
+/// One analysis.
+#[derive(Debug)]
+pub(crate) struct Analysis {
+    pub(crate) budget: Budget,
+    pub(crate) effects: Effects,
+    pub(crate) shell: Shell,
+    pub(crate) via: Vec<String>,
+    pub(crate) depth: usize,
+    /// Aliases could be expanded in what follows.
+    pub(crate) aliases_possible: bool,
+    /// What is judged runs elsewhere: paths and hosts are not ours.
+    remote: bool,
+    extended_patterns: bool,
+}
+
+impl Analysis {
+    pub(crate) fn new(directories: Directories, inherited: BTreeMap<String, Value>) -> Self {
+        Self {
+            budget: Budget::new(),
+            effects: Effects::default(),
+            shell: Shell::new(directories, inherited),
+            via: Vec::new(),
+            depth: 0,
+            aliases_possible: false,
+            remote: false,
+            extended_patterns: false,
+        }
+    }
+
+    pub(crate) fn unresolved(&mut self, reason: UnresolvedReason, text: &str, span: Span) {
+        let text = prefix(text, UNRESOLVED_TEXT_BYTES_MAX).to_owned();
+        let unresolved = Unresolved { reason, text, span };
+        if self.effects.unresolved.last() != Some(&unresolved) {
+            self.effects.unresolved.push(unresolved);
+        }
+    }
+
+    /// Judges something that runs on another machine or in a container.
+    pub(crate) fn remotely(
+        &mut self,
+        remote: bool,
+        inner: impl FnOnce(&mut Self) -> Walked,
+    ) -> Walked {
+        let before = self.remote;
+        self.remote |= remote;
+        let result = inner(self);
+        self.remote = before;
+        result
+    }
+
+    /// Takes text that is read again.
+    pub(crate) fn take_text(&mut self, bytes: usize) -> Walked {
+        self.budget.rescan(bytes).map_err(|_fault| TooLarge)
+    }
+
+    /// Goes one level deeper for the time of `inner`.
+    pub(crate) fn deeper(&mut self, inner: impl FnOnce(&mut Self) -> Walked) -> Walked {
+        if self.depth >= SHELL_DEPTH_MAX {
+            return Err(TooLarge);
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Reads and walks a script in the current shell process. `fresh` = the process is new, so that
+    /// the script's facts are all there is; else (`eval`) nothing is certain about variables.
+    pub(crate) fn script(&mut self, text: &str, origin: Origin, fresh: bool) -> Walked {
+        let script = parse(text, origin, self.depth, &mut self.budget, self.extended_patterns)?;
+        let mut facts = Facts::gather(&script.list);
+        facts.poisoned |= !fresh;
+        let extended = self.extended_patterns;
+        self.extended_patterns |= text.contains("extglob");
+        self.aliases_possible |= text.contains("expand_aliases") || text.contains("posix");
+        let before = std::mem::replace(&mut self.shell.facts, Rc::new(facts));
+        self.list(&script.list)?;
+        self.extended_patterns = extended;
+        if !fresh {
+            self.shell.facts = before;
+        }
+        if let Some(position) = script.error {
+            let rest = text.get(position..).unwrap_or("");
+            let shown = if rest.is_empty() { text } else { rest };
+            let span = match origin {
+                Origin::Offset(offset) => {
+                    Span { start: offset + position, end: offset + text.len() }
+                }
+                Origin::Fixed(span) => span,
+            };
+            self.unresolved(UnresolvedReason::Syntax, shown, span);
+        }
+        Ok(())
+    }
+
+    /// Walks the script of a new shell process.
+    pub(crate) fn child_script(
+        &mut self,
+        text: &str,
+        span: Span,
+        via: Vec<String>,
+        assignments: &[Assignment],
+    ) -> Walked {
+        self.take_text(text.len())?;
+        let mut inherited = self.shell.for_child();
+        for assignment in assignments {
+            inherited.insert(assignment.name.clone(), Value::Unknown);
+        }
+        let child = Shell::new(self.shell.directories.clone(), inherited);
+        let shell = std::mem::replace(&mut self.shell, child);
+        let outer = std::mem::replace(&mut self.via, via);
+        let result = self.deeper(|analysis| analysis.script(text, Origin::Fixed(span), true));
+        self.shell = shell;
+        self.via = outer;
+        result
+    }
+
+    fn list(&mut self, list: &List) -> Walked {
+        for item in list {
+            self.item(item)?;
+        }
+        Ok(())
+    }
+
+    /// Walks something that runs in a process of its own: what it does to the shell is lost.
+    fn subshell(&mut self, inner: impl FnOnce(&mut Self) -> Walked) -> Walked {
+        let directories = self.shell.directories.clone();
+        let defined = self.shell.defined.clone();
+        let result = self.deeper(inner);
+        self.shell.directories = directories;
+        self.shell.defined = defined;
+        result
+    }
+
+    /// Walks a list that may run, or run again later.
+    pub(crate) fn sometimes(&mut self, list: &List) -> Walked {
+        let before = self.shell.directories.clone();
+        self.deeper(|analysis| analysis.list(list))?;
+        self.join(&before);
+        Ok(())
+    }
+
+    fn join(&mut self, before: &Directories) {
+        if self.shell.facts.changes_directory && *before != self.shell.directories {
+            let now = std::mem::replace(&mut self.shell.directories, Directories::unknown());
+            self.shell.directories = now.or(before);
+        }
+    }
+
+    fn item(&mut self, item: &Item) -> Walked {
+        if item.background {
+            return self.subshell(|analysis| analysis.and_or(item));
+        }
+        if !self.shell.facts.changes_directory {
+            return self.and_or(item);
+        }
+        let before = self.shell.directories.clone();
+        self.and_or(item)?;
+        if !self.shell.stops_on_error && !ends_in_exit(item) {
+            self.join(&before);
+        }
+        Ok(())
+    }
+
+    fn and_or(&mut self, item: &Item) -> Walked {
+        let before = self.shell.directories.clone();
+        self.pipeline(&item.first)?;
+        for (connector, pipeline) in &item.rest {
+            match connector {
+                Connector::And => self.pipeline(pipeline)?,
+                Connector::Or => {
+                    let succeeded = self.shell.directories.clone();
+                    self.join(&before);
+                    self.pipeline(pipeline)?;
+                    if leaves(pipeline) {
+                        self.shell.directories = succeeded;
+                    } else {
+                        self.join(&succeeded);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pipeline(&mut self, pipeline: &Pipeline) -> Walked {
+        if let [command] = pipeline.commands.as_slice() {
+            return self.command(command, Input::Inherited);
+        }
+        let mut input = Input::Inherited;
+        for command in &pipeline.commands {
+            let reads = std::mem::replace(&mut input, Input::Stream);
+            self.subshell(|analysis| analysis.command(command, reads))?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &Command, input: Input) -> Walked {
+        let input = self.input(&command.redirects).unwrap_or(input);
+        match &command.kind {
+            CommandKind::Simple(simple) => return self.simple(simple, command, input),
+            CommandKind::Group(list) => self.deeper(|analysis| analysis.list(list))?,
+            CommandKind::Subshell(list) => self.subshell(|analysis| analysis.list(list))?,
+            CommandKind::If { clauses, otherwise } => self.if_clauses(clauses, otherwise)?,
+            CommandKind::While { condition, body } => self.looped(&[condition, body])?,
+            CommandKind::For { name: _, words, body } => {
+                for word in words.iter().flatten() {
+                    self.inside(word)?;
+                }
+                self.looped(&[body])?;
+            }
+            CommandKind::ForArithmetic { expressions, body } => {
+                for expression in expressions {
+                    self.arithmetic(expression, command.span)?;
+                }
+                self.looped(&[body])?;
+            }
+            CommandKind::Case { word, arms } => {
+                self.inside(word)?;
+                for arm in arms {
+                    for pattern in &arm.patterns {
+                        self.inside(pattern)?;
+                    }
+                    self.sometimes(&arm.body)?;
+                }
+            }
+            CommandKind::Arithmetic(expression) => self.arithmetic(expression, command.span)?,
+            CommandKind::Conditional(operands) => self.conditional(operands)?,
+            CommandKind::Function { name, body } => self.function(name, body)?,
+            CommandKind::Coprocess { name: _, body } => {
+                self.subshell(|analysis| analysis.command(body, Input::Stream))?;
+            }
+        }
+        self.redirects(&command.redirects)
+    }
+
+    fn if_clauses(&mut self, clauses: &[(List, List)], otherwise: &List) -> Walked {
+        for (condition, body) in clauses {
+            self.deeper(|analysis| analysis.list(condition))?;
+            self.sometimes(body)?;
+        }
+        self.sometimes(otherwise)
+    }
+
+    /// A loop whose body moves may start its next turn anywhere.
+    fn looped(&mut self, lists: &[&List]) -> Walked {
+        let before = self.shell.directories.clone();
+        let outer = std::mem::replace(&mut self.shell.in_function, true);
+        for list in lists {
+            self.deeper(|analysis| analysis.list(list))?;
+        }
+        self.shell.in_function = outer;
+        if self.shell.facts.changes_directory && self.shell.directories != before {
+            self.shell.directories = Directories::unknown();
+        }
+        Ok(())
+    }
+
+    /// A function's body is judged where it is defined; a call of it then runs nothing new.
+    fn function(&mut self, name: &WordNode, body: &Command) -> Walked {
+        if programs::has_own_meaning(&name.text) {
+            self.unresolved(UnresolvedReason::ShellState, &name.text, name.span);
+        }
+        let directories = self.shell.directories.clone();
+        if self.shell.facts.changes_directory {
+            self.shell.directories = Directories::unknown();
+        }
+        let outer = std::mem::replace(&mut self.shell.in_function, true);
+        // A function may call itself and those that are defined later.
+        let defined = self.shell.defined.clone();
+        self.shell.defined.insert(name.text.to_string());
+        self.deeper(|analysis| analysis.command(body, Input::Inherited))?;
+        self.shell.defined = defined;
+        self.shell.in_function = outer;
+        self.shell.directories = directories;
+        let certain = self
+            .shell
+            .facts
+            .functions
+            .get(&*name.text)
+            .is_some_and(|defined| defined.straight && defined.times == 1);
+        if certain {
+            self.shell.defined.insert(name.text.to_string());
+        }
+        Ok(())
+    }
+
+    fn simple(&mut self, simple: &Simple, command: &Command, input: Input) -> Walked {
+        let assignments: Vec<Assignment> =
+            simple.assignments.iter().map(|node| self.assigned(node)).collect();
+        let mut fields = Vec::with_capacity(simple.words.len());
+        for word in &simple.words {
+            match &word.assignment {
+                Some(node) => fields.push(self.assignment_field(word, node)),
+                None => fields.append(&mut self.shell.fields(word)),
+            }
+        }
+        if fields.is_empty() {
+            for assignment in &assignments {
+                self.shell.assign(&assignment.name, assignment.value.known());
+            }
+            self.effects.assignments.extend(assignments);
+        } else {
+            let via = self.via.clone();
+            let span = command.span;
+            self.run(Call { fields, assignments, via, span, input, lookup: Lookup::Shell })?;
+        }
+        for node in &simple.assignments {
+            self.inside_assignment(node)?;
+        }
+        for word in &simple.words {
+            self.inside(word)?;
+        }
+        self.redirects(&command.redirects)
+    }
+
+    /// An argument of `declare` and its kin in the form of an assignment.
+    fn assignment_field(&self, word: &WordNode, node: &AssignmentNode) -> Field {
+        let assignment = self.assigned(node);
+        match assignment.value {
+            Word::Known(value) if node.subscript.is_none() && !node.append => {
+                Field::known(&format!("{}={value}", node.name), word.span)
+            }
+            Word::Known(_) | Word::Unknown { .. } => Field {
+                value: format!("{}=", node.name),
+                many: false,
+                ..Field::unknown(&word.text, word.span)
+            },
+        }
+    }
+
+    pub(crate) fn assigned(&self, node: &AssignmentNode) -> Assignment {
+        let value = match &node.value {
+            AssignedValue::Scalar(word) if !node.append => self.shell.single(word).word(),
+            AssignedValue::Scalar(word) => {
+                Word::Unknown { text: word.text.to_string(), prefix: String::new() }
+            }
+            AssignedValue::Array(_) => {
+                Word::Unknown { text: "(…)".to_owned(), prefix: String::new() }
+            }
+        };
+        Assignment { name: node.name.clone(), value, span: node.span }
+    }
+
+    /// Runs one command: records it, then looks at what its arguments would run, touch and reach.
+    pub(crate) fn run(&mut self, call: Call) -> Walked {
+        self.deeper(|analysis| analysis.run_here(call))
+    }
+
+    fn run_here(&mut self, call: Call) -> Walked {
+        let Some((program, arguments)) = call.fields.split_first() else { return Ok(()) };
+        self.budget.words(arguments.len() + 1).map_err(|_fault| TooLarge)?;
+        if self.calls_function(&call, program) {
+            return Ok(());
+        }
+        self.effects.commands.push(CommandUse {
+            program: program.word(),
+            arguments: arguments.iter().map(Field::word).collect(),
+            assignments: call.assignments.clone(),
+            via: call.via.clone(),
+            inline_code: None,
+            span: call.span,
+        });
+        let index = self.effects.commands.len() - 1;
+        let Some(name) = program.exact() else {
+            self.unresolved(UnresolvedReason::ProgramWord, &program.text, program.span);
+            return Ok(());
+        };
+        if name.contains('/') {
+            self.path(
+                program,
+                Access::Execute,
+                PathOrigin::ProgramArgument { program: name.to_owned() },
+            );
+        }
+        programs::run(self, &call, index)
+    }
+
+    /// Records a call of a function. True if certainly no program of that name runs.
+    fn calls_function(&mut self, call: &Call, program: &Field) -> bool {
+        let Some(name) = program.exact().filter(|_| call.lookup == Lookup::Shell) else {
+            return false;
+        };
+        if !self.shell.facts.functions.contains_key(name) {
+            return false;
+        }
+        self.effects.function_calls.push(FunctionCall { name: name.to_owned(), span: call.span });
+        self.shell.defined.contains(name)
+    }
+
+    pub(crate) fn inline_code(&mut self, index: usize, what: &str) {
+        if let Some(command) = self.effects.commands.get_mut(index)
+            && command.inline_code.is_none()
+        {
+            command.inline_code = Some(what.to_owned());
+        }
+    }
+
+    /// Records a path, in every directory it may be relative to.
+    pub(crate) fn path(&mut self, field: &Field, access: Access, origin: PathOrigin) {
+        if self.remote {
+            return;
+        }
+        let (text, is_pattern) = match (field.exact(), field.pattern) {
+            (Some(value), _) => (value, false),
+            // The directory in which names are matched: everything before the last slash in front
+            // of the pattern.
+            (None, Some(index)) => {
+                let head = field.value.get(..index).unwrap_or("");
+                (head.rfind('/').and_then(|slash| head.get(..=slash)).unwrap_or("."), true)
+            }
+            (None, None) => return,
+        };
+        if text.is_empty() {
+            return;
+        }
+        for path in self.shell.directories.resolve(text) {
+            let origin = origin.clone();
+            self.effects.paths.push(PathUse { path, access, origin, is_pattern, span: field.span });
+        }
+    }
+
+    pub(crate) fn host(&mut self, host: &str, port: Option<u16>, span: Span) {
+        let host = host.to_ascii_lowercase();
+        if !host.is_empty() && !self.remote {
+            self.effects.hosts.push(HostUse { host, port, span });
+        }
+    }
+}
+
+/// `… || exit`: what follows runs only if what stands before succeeded.
+fn ends_in_exit(item: &Item) -> bool {
+    matches!(item.rest.last(), Some((Connector::Or, pipeline)) if leaves(pipeline))
+}
+
+fn leaves(pipeline: &Pipeline) -> bool {
+    let [command] = pipeline.commands.as_slice() else { return false };
+    match &command.kind {
+        CommandKind::Simple(simple) => simple
+            .words
+            .first()
+            .and_then(super::facts::literal)
+            .is_some_and(|word| matches!(word, "exit" | "return" | "continue" | "break")),
+        CommandKind::Group(list) => {
+            list.last().is_some_and(|item| item.rest.is_empty() && leaves(&item.first))
+        }
+        CommandKind::Subshell(_)
+        | CommandKind::If { .. }
+        | CommandKind::While { .. }
+        | CommandKind::For { .. }
+        | CommandKind::ForArithmetic { .. }
+        | CommandKind::Case { .. }
+        | CommandKind::Arithmetic(_)
+        | CommandKind::Conditional(_)
+        | CommandKind::Function { .. }
+        | CommandKind::Coprocess { .. } => false,
+    }
+}
