@@ -28,6 +28,9 @@ pub struct PlannedGrant {
     pub access: BTreeSet<Access>,
     /// It is no error if it does not exist.
     pub optional: bool,
+    /// It is a place that the program knows (system directories, named caches): no secret of a person
+    /// lies there, so patterns are not searched in it, which would cost every launch a second.
+    pub well_known: bool,
 }
 
 /// Names inside a grant that are taken back.
@@ -143,6 +146,7 @@ impl BoundPolicy {
                     path: "/".into(),
                     access: BTreeSet::from([Access::Read, Access::Write, Access::Execute]),
                     optional: false,
+                    well_known: false,
                 },
             );
         }
@@ -159,6 +163,7 @@ impl BoundPolicy {
                         path,
                         access: matcher.access.iter().copied().collect(),
                         optional: matcher.optional,
+                        well_known: matcher.optional,
                     },
                 );
             }
@@ -216,7 +221,7 @@ impl MaskFor<'_> {
                 });
                 let mut roots: Vec<&PathBuf> = grants
                     .values()
-                    .filter(|grant| self.has_right(grant))
+                    .filter(|grant| !grant.well_known && self.has_right(grant))
                     .map(|grant| &grant.path)
                     .collect();
                 // A root inside another one is searched with it.
@@ -339,6 +344,7 @@ fn add(grants: &mut Grants, grant: PlannedGrant) {
         .and_modify(|known| {
             known.access.extend(&grant.access);
             known.optional &= grant.optional;
+            known.well_known &= grant.well_known;
         })
         .or_insert(grant);
 }
@@ -354,6 +360,7 @@ fn intersect(left: &Grants, right: &Grants) -> Grants {
             path: path.clone(),
             access: &here.access & &there.access,
             optional: here.optional || there.optional,
+            well_known: here.well_known && there.well_known,
         };
         if !grant.access.is_empty() {
             both.insert(path.clone(), grant);
@@ -370,9 +377,11 @@ fn rights_at(grants: &Grants, path: &Path) -> Option<PlannedGrant> {
             path: path.to_path_buf(),
             access: BTreeSet::new(),
             optional: grant.optional,
+            well_known: grant.well_known,
         });
         so_far.access.extend(&grant.access);
         so_far.optional &= grant.optional;
+        so_far.well_known &= grant.well_known;
     }
     rights
 }

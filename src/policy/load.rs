@@ -156,6 +156,12 @@ impl PolicySet {
         other.groups.iter().all(|theirs| self.groups.iter().any(|ours| keys(ours) == keys(theirs)))
     }
 
+    /// The files that were given, without those that they extend.
+    #[must_use]
+    pub fn roots(&self) -> Vec<Arc<SourceFile>> {
+        self.units().filter_map(|unit| unit.files.last().cloned()).collect()
+    }
+
     /// Every file of the set, each once.
     #[must_use]
     pub fn files(&self) -> Vec<Arc<SourceFile>> {

@@ -22,6 +22,10 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// Every layer, the most trusted first.
+    pub const ALL: [Self; 5] =
+        [Self::BuiltIn, Self::Administrator, Self::User, Self::Explicit, Self::Workspace];
+
     /// The word in records and messages.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
