@@ -9,6 +9,7 @@ use super::rules::commands::CommandFit;
 use super::rules::globs::{Places, Shape, expand};
 use super::unit::{Loaded, Unit};
 use crate::call::effects::{Assignment, CommandUse, HostUse, Span, Word};
+use crate::call::shell::{ShellContext, analyse};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -69,7 +70,7 @@ impl Runner<'_> {
     }
 
     fn command(&self, id: &str, text: &str) -> Option<bool> {
-        let commands = example_commands(text)?;
+        let commands = example_commands(text, self.places)?;
         let expand = |pattern: &str| match expand(pattern, self.places)? {
             Shape::Exact(path) => path.to_str().map(str::to_owned),
             Shape::Tree(_) | Shape::Glob(_) => None,
@@ -126,33 +127,13 @@ impl Runner<'_> {
     }
 }
 
-/// The commands of an example.
-fn example_commands(text: &str) -> Option<Vec<CommandUse>> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for character in text.chars() {
-        match (quote, character) {
-            (Some(open), close) if open == close => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(character);
-                word.get_or_insert_default();
-            }
-            (None, ' ') => words.extend(word.take()),
-            (Some(_) | None, other) => word.get_or_insert_default().push(other),
-        }
-    }
-    words.extend(word);
-    let mut words = words.into_iter().map(Word::Known);
-    let program = words.next()?;
-    quote.is_none().then(|| {
-        vec![CommandUse {
-            program,
-            arguments: words.collect(),
-            assignments: Vec::new(),
-            via: Vec::new(),
-            inline_code: None,
-            span: Span::default(),
-        }]
-    })
+/// The commands of an example, as the analysis of scripts finds them.
+fn example_commands(text: &str, places: &Places) -> Option<Vec<CommandUse>> {
+    let context = ShellContext {
+        cwd: places.workspace.clone(),
+        home: places.home.clone(),
+        variables: std::collections::BTreeMap::new(),
+    };
+    let commands = analyse(text, &context).commands;
+    (!commands.is_empty()).then_some(commands)
 }

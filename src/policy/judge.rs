@@ -76,18 +76,17 @@ struct Bench<'b> {
 }
 
 impl Bench<'_> {
-    /// What every set says about one thing: the opinions of its units, or where none has one,
-    /// `silent`.
+    /// What every set says about one thing. Units without a default for its kind only subtract:
+    /// where a set has no other ones, `silent` answers too.
     fn ask(
         &self,
-        silent: Option<&Opinion>,
+        (silent, has_default): (Option<&Opinion>, impl Fn(&Unit) -> bool),
         opinion: impl Fn(&Unit, &PathIndex) -> Vec<Opinion>,
     ) -> Vec<Opinion> {
         let mut all = Vec::new();
         for units in self.policy.groups() {
-            let before = all.len();
             units.iter().for_each(|(unit, index)| all.extend(opinion(unit, index)));
-            if all.len() == before {
+            if !units.iter().any(|(unit, _)| has_default(unit)) {
                 all.extend(silent.cloned());
             }
         }
@@ -130,7 +129,14 @@ impl Bench<'_> {
         let is_own = ToolName::parse(tool).is_some();
         let silent = if is_own { Decision::Allow } else { Decision::Ask };
         let silent = (silent, Code::NoRule, silence(silent));
-        let mut opinions = self.ask(Some(&silent), |unit, _| {
+        let names_tool = |unit: &Unit| {
+            let mut rules = unit.tools.iter();
+            unit.tool_default.is_some()
+                || rules.any(|rule| {
+                    rule.meta.decision == Decision::Allow && rule.fits(tool, query.arguments)
+                })
+        };
+        let mut opinions = self.ask((Some(&silent), names_tool), |unit, _| {
             let rules = unit.tools.iter().filter(|rule| rule.fits(tool, query.arguments));
             unit_opinion(rules.map(|rule| &rule.meta), unit.tool_default.as_ref())
         });
@@ -150,8 +156,9 @@ impl Bench<'_> {
         let command_in_place = resolved.as_ref().unwrap_or(command);
         let expand = |pattern: &str| self.policy.expand_path(pattern);
         let silent = (Decision::Ask, Code::NoRule, silence(Decision::Ask));
-        let opinions =
-            self.ask(Some(&silent), |unit, _| command_opinions(unit, command_in_place, &expand));
+        let opinions = self.ask((Some(&silent), has_command_default), |unit, _| {
+            command_opinions(unit, command_in_place, &expand)
+        });
         let shown = shown_command(command);
         let policy = self.policy;
         self.settle((SubjectKind::Command, &shown), opinions, |code| {
@@ -160,7 +167,7 @@ impl Bench<'_> {
     }
 
     fn assignment(&mut self, assignment: &Assignment, is_in_front: bool) {
-        let opinions = self.ask(None, |unit, _| {
+        let opinions = self.ask((None, has_command_default), |unit, _| {
             let rules = unit.assignments.iter().filter(|rule| rule.fits(assignment));
             let default = unit.assignment_default.as_ref().or(unit.command_default.as_ref());
             let default = default.filter(|_| is_in_front && !is_harmless(&assignment.name));
@@ -179,11 +186,13 @@ impl Bench<'_> {
         // A device is in every cell: where no rule refuses it, no default does.
         let is_settled = !standing.is_empty();
         let silent = (Decision::Deny, Code::NoRule, silence(Decision::Deny));
-        let mut opinions = self.ask((!is_settled).then_some(&silent), |unit, index| {
-            let rules = index.fits(&unit.paths, path, access);
-            let default = unit.path_default.as_ref().filter(|_| !is_settled);
-            unit_opinion(rules.iter().map(|matcher| &matcher.meta), default)
-        });
+        let silent = (!is_settled).then_some(&silent);
+        let mut opinions =
+            self.ask((silent, |unit: &Unit| unit.path_default.is_some()), |unit, index| {
+                let rules = index.fits(&unit.paths, path, access);
+                let default = unit.path_default.as_ref().filter(|_| !is_settled);
+                unit_opinion(rules.iter().map(|matcher| &matcher.meta), default)
+            });
         opinions.extend(standing);
         let policy = self.policy;
         let subject = path.to_string_lossy();
@@ -208,10 +217,11 @@ impl Bench<'_> {
             NetworkMode::Proxy => (Decision::Deny, Code::NoRule, silence(Decision::Deny)),
             NetworkMode::Host => (Decision::Allow, Code::NoRule, silence(Decision::Allow)),
         };
-        let opinions = self.ask(Some(&silent), |unit, _| {
-            let rules = unit.hosts.iter().filter(|rule| rule.fits(host));
-            unit_opinion(rules.map(|rule| &rule.meta), unit.network_default.as_ref())
-        });
+        let opinions =
+            self.ask((Some(&silent), |unit: &Unit| unit.network_default.is_some()), |unit, _| {
+                let rules = unit.hosts.iter().filter(|rule| rule.fits(host));
+                unit_opinion(rules.map(|rule| &rule.meta), unit.network_default.as_ref())
+            });
         let shown = match host.port {
             Some(port) => format!("{}:{port}", host.host),
             None => host.host.clone(),
@@ -221,7 +231,8 @@ impl Bench<'_> {
 
     fn unresolved(&mut self, part: &Unresolved) {
         let silent = (Decision::Ask, Code::Unresolved, silence(Decision::Ask));
-        let opinions = self.ask(Some(&silent), |unit, _| {
+        let answers = |unit: &Unit| unit.unresolved.is_some() || unit.command_default.is_some();
+        let opinions = self.ask((Some(&silent), answers), |unit, _| {
             unresolved_opinion(unit, part.reason).into_iter().collect()
         });
         let shown = format!("{}: {}", unresolved_name(part.reason), part.text);
@@ -314,6 +325,10 @@ fn command_opinions(
     let strictest = opinions.iter().map(|(decision, _, _)| *decision).max();
     opinions.retain(|(decision, _, _)| Some(*decision) == strictest);
     opinions
+}
+
+const fn has_command_default(unit: &Unit) -> bool {
+    unit.command_default.is_some()
 }
 
 /// What a unit says about a part whose effect cannot be told. A unit that neither has a default for

@@ -12,6 +12,7 @@ mod bound;
 pub mod cases;
 mod cell;
 mod examples;
+mod explain;
 pub mod file;
 mod format;
 mod judge;
@@ -26,6 +27,7 @@ mod validate;
 
 pub use bound::{BindError, BoundPolicy, RoleVerdict};
 pub use cell::{CellPlan, MaskPlanKind, PlannedGrant, PlannedMask, PlannedPattern};
+pub use explain::{Resolved, resolved, resolved_text};
 pub use file::diagnostic::{Diagnostic, Diagnostics};
 pub use file::schema::{
     CellLayer, Decision, Degraded, HookEvent, IdentitySetting, NetworkMode, Remember,

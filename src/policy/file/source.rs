@@ -1,7 +1,9 @@
 //! A policy file as text, where it came from, and the policies that are built into the program.
 
+use super::diagnostic::{Collector, Diagnostics};
 use crate::base::digest::Digest;
 use serde::Serialize;
+use std::sync::Arc;
 
 /// Whose file it is. Earlier layers are more trusted; the strictest answer of all layers wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -46,6 +48,29 @@ pub struct PolicySource {
     pub layer: Layer,
     /// Its text.
     pub text: String,
+}
+
+impl PolicySource {
+    /// A file as it was read from disk. A byte order mark at its front is left out.
+    ///
+    /// # Errors
+    /// The place of the first byte that is not UTF-8.
+    pub fn from_bytes(name: &str, layer: Layer, bytes: &[u8]) -> Result<Self, Diagnostics> {
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+        let name = name.to_owned();
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Self { name, layer, text: text.to_owned() }),
+            Err(error) => {
+                let at = error.valid_up_to();
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                let file = Arc::new(SourceFile::new(Self { name, layer, text }));
+                let mut collector = Collector::default();
+                let what = ("invalid-utf8", "the file is not UTF-8".to_owned());
+                collector.error(&file, &(at..at + 3), what, None);
+                Err(Diagnostics(collector.found))
+            }
+        }
+    }
 }
 
 /// A file of a loaded set.

@@ -2,6 +2,8 @@
 
 mod built_in;
 mod cell;
+mod corpora;
+mod documents;
 mod errors;
 mod judging;
 mod properties;

@@ -120,13 +120,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn a_deny_or_ask_rule_never_loosens_an_answer(
+    fn a_deny_rule_never_loosens_and_an_ask_rule_never_allows(
         policy in policies(), extra in rules(), effects in effects()
     ) {
         let before = judge(&policy.bound(), &effects).decision;
-        let mut more = policy;
-        more.rules.push(Rule { decision: extra.decision.max(1), ..extra });
+        let mut more = policy.clone();
+        more.rules.push(Rule { decision: 2, ..extra.clone() });
         prop_assert!(judge(&more.bound(), &effects).decision >= before);
+        let mut more = policy;
+        more.rules.push(Rule { decision: 1, ..extra });
+        prop_assert!(judge(&more.bound(), &effects).decision >= before.min(Decision::Ask));
     }
 
     #[test]
@@ -167,7 +170,7 @@ proptest! {
         policy in policies(), layer in policies(), effects in effects()
     ) {
         let before = judge(&policy.bound(), &effects);
-        prop_assume!(before.deciding().any(|finding| finding.code != Code::NoRule));
+        prop_assume!(before.deciding().any(|finding| finding.rule.id != "no-rule"));
         let (text, extra) = (policy.text(), layer.text());
         let set = load_layers(&[(Layer::Explicit, &text), (Layer::User, &extra)]).unwrap();
         let after = judge(&set.bind(&Places::example()).unwrap(), &effects).decision;
