@@ -298,7 +298,8 @@ fn ten_thousand_matches_of_one_pattern_are_all_hidden() {
     for number in 0..10_000 {
         rig.file(&format!("d{}/s{number}/.env", number % 10), "secret");
     }
-    let pattern = MaskPattern::Glob { root: rig.workspace(), pattern: "**/.env".into(), except: Vec::new() };
+    let pattern =
+        MaskPattern::Glob { root: rig.workspace(), pattern: "**/.env".into(), except: Vec::new() };
     rig.spec.masks.push(Mask { pattern, kind: MaskKind::Hide, reason_id: "glob".into() });
     let start = Instant::now();
     let finished = rig.run("cat d*/s*/.env 2>/dev/null | wc -c; mv d1 e1; cat e1/*/.env | wc -c");
