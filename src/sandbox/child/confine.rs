@@ -236,7 +236,7 @@ fn exec(
     let failed = |error: Errno| {
         SetupFailed::new(Step::Exec, &error.into(), name.to_string_lossy().into_owned())
     };
-    let text = |value: &OsStr| CString::new(value.as_bytes()).map_err(|_| failed(Errno::EINVAL));
+    let text = |value: &OsStr| CString::new(value.as_bytes()).map_err(|_nul| failed(Errno::EINVAL));
     let arguments = argv.iter().map(|value| text(value)).collect::<Result<Vec<_>, _>>()?;
     let variables = environment
         .iter()
