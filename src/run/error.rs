@@ -75,16 +75,10 @@ impl RunError {
         match self {
             Self::Usage(_) | Self::Workspace { .. } | Self::Unreadable { .. } => Exit::Usage,
             Self::Policy(_) | Self::PolicySource(_) | Self::Bind(_) => Exit::Policy,
-            Self::Model(error) => match error {
-                ModelError::Configuration(_)
-                | ModelError::NoKey { .. }
-                | ModelError::Script { .. } => Exit::Usage,
-                _at_work => Exit::Model,
-            },
-            Self::Session(error) => match error {
-                SessionError::DiskFull { .. } => Exit::Record,
-                _unusable => Exit::Session,
-            },
+            // A model that cannot even be set up was described wrongly.
+            Self::Model(_) => Exit::Usage,
+            Self::Session(SessionError::DiskFull { .. }) => Exit::Record,
+            Self::Session(_) => Exit::Session,
             Self::Store(_) => Exit::Usage,
             Self::Wider(_) | Self::Blocked(_) => Exit::Session,
             Self::Audit(_) => Exit::Record,
