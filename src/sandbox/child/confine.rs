@@ -139,7 +139,7 @@ fn environment(spec: &SandboxSpec, view: bool) -> Vec<(OsString, OsString)> {
 /// The system-call filter that refuses by itself what the layers in force do not stop.
 fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Filter, SetupFailed> {
     let namespace = |name: &str| enforced.namespaces.iter().any(|held| held == name);
-    let scopes = enforced.landlock_abi >= LANDLOCK_SCOPES_SINCE;
+    let scopes = enforced.landlock_abi >= landlock::SCOPES_SINCE;
     let layers = [
         (Layer::MountView, enforced.mount_view),
         (Layer::PidNamespace, namespace("pid")),
@@ -159,9 +159,6 @@ fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Fil
     };
     seccomp::build(&filter_spec).map_err(io::Error::other).at(Step::Seccomp)
 }
-
-/// Version of Landlock's interface that first kept signals and abstract sockets inside.
-const LANDLOCK_SCOPES_SINCE: u32 = 6;
 
 /// Ends a process that did not become another program: a served job, or a failure to report.
 fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {
