@@ -57,6 +57,14 @@ pub enum RunError {
     /// The audit log cannot be used.
     #[error("{0}")]
     Audit(#[from] AuditError),
+    /// The directory of the audit logs cannot be made.
+    #[error("the directory of the audit logs, `{}`: {source}", path.display())]
+    AuditDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The cell cannot be made.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(#[from] SetupFailed),
@@ -81,7 +89,7 @@ impl RunError {
             Self::Session(_) => Exit::Session,
             Self::Store(_) => Exit::Usage,
             Self::Wider(_) | Self::Blocked(_) => Exit::Session,
-            Self::Audit(_) => Exit::Record,
+            Self::Audit(_) | Self::AuditDirectory { .. } => Exit::Record,
             Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
             Self::Machine(_) => Exit::Fault,
         }
