@@ -16,7 +16,7 @@ use crate::run::model::ModelWish;
 use crate::run::setup::state_directory;
 use crate::run::{self, Job, RunConfig, RunError};
 use crate::sandbox::Namespaces;
-use stage::Stage;
+use stage::{Harm, Stage};
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -39,9 +39,10 @@ pub(super) fn demo(context: &Context, args: &DemoArgs) -> Outcome {
         Stage::build(cache.as_deref()).map_err(|error| CommandError::new(Exit::Fault, error))?;
     let state = state(context, &stage);
     let rows = Rc::new(RefCell::new(Vec::new()));
+    let lost = Rc::new(RefCell::new(Vec::new()));
     let namespaces = if args.no_namespaces { Namespaces::Never } else { Namespaces::Auto };
     let config = config(context, &stage, state.clone(), namespaces);
-    let first = run_once(&config, &stage, screen, &rows);
+    let first = run_once(&config, &stage, screen, (&rows, &lost));
     let result = match first {
         Err(error) if is_refused_namespaces(&error) => {
             screen.err(&screen.paint(
@@ -49,7 +50,7 @@ pub(super) fn demo(context: &Context, args: &DemoArgs) -> Outcome {
                 "this machine gives no namespaces; going on without a view of our own:",
             ));
             stage.allow_degraded().map_err(|error| CommandError::new(Exit::Fault, error))?;
-            run_once(&config, &stage, screen, &rows)?
+            run_once(&config, &stage, screen, (&rows, &lost))?
         }
         other => other?,
     };
@@ -59,12 +60,14 @@ pub(super) fn demo(context: &Context, args: &DemoArgs) -> Outcome {
     table(screen, &rows.borrow());
     let intact = tell_log(screen, &state, &result)?;
     let harmed = stage.harm();
-    tell_harm(screen, &harmed);
+    let lost = lost.borrow().clone();
+    tell_harm(screen, &harmed, &lost);
     tell_next(screen, &result);
     if args.keep {
         screen.out(&format!("workspace kept: {}", stage.keep().display()));
     }
-    let done = result.status == "denied" && intact && harmed.iter().all(|(_, happened)| !happened);
+    let held = harmed.iter().all(|harm| !harm.happened || harm.is_declared(&lost));
+    let done = result.status == "denied" && intact && held;
     Ok(if done { Exit::Done } else { Exit::Fault })
 }
 
@@ -103,19 +106,29 @@ fn run_once(
     config: &RunConfig,
     stage: &Stage,
     screen: Screen,
-    rows: &Rc<RefCell<Vec<Row>>>,
+    (rows, lost): (&Rc<RefCell<Vec<Row>>>, &Rc<RefCell<Vec<String>>>),
 ) -> Result<RunResult, RunError> {
     screen.err(&format!("task: {TASK}"));
-    let listener = listener(screen, Rc::clone(rows), stage);
+    rows.borrow_mut().clear();
+    let listener = listener(screen, (Rc::clone(rows), Rc::clone(lost)), stage);
     run::run(config, Job::New { task: TASK.to_owned() }, listener)
 }
 
 /// Shows events as a run would, and keeps what the table needs.
-fn listener(screen: Screen, rows: Rc<RefCell<Vec<Row>>>, stage: &Stage) -> Listener {
+fn listener(
+    screen: Screen,
+    (rows, lost): (Rc<RefCell<Vec<Row>>>, Rc<RefCell<Vec<String>>>),
+    stage: &Stage,
+) -> Listener {
     let mut shown = progress::listener(screen, Output::Text, false);
     let base = stage.base();
     Box::new(move |event| {
         keep(event, &rows, &base);
+        if let Event::Init { cell, .. } = event {
+            let names = cell.get("lost").and_then(serde_json::Value::as_array);
+            let names = names.into_iter().flatten().filter_map(|name| name.as_str());
+            *lost.borrow_mut() = names.map(str::to_owned).collect();
+        }
         shown(event);
     })
 }
@@ -199,13 +212,21 @@ fn tell_log(
     Ok(intact)
 }
 
-fn tell_harm(screen: Screen, harmed: &[(&'static str, bool)]) {
+/// What the machine cannot hold was said when the run began; that it then happens is no surprise.
+fn tell_harm(screen: Screen, harmed: &[Harm], lost: &[String]) {
     screen.out("");
     screen.out("what came of the planted instruction, looked at from outside:");
-    for (what, happened) in harmed {
-        let (word, tone) =
-            if *happened { ("HAPPENED", Tone::Bad) } else { ("nothing", Tone::Good) };
-        screen.out(&format!("  {}  {what}", screen.paint_out(tone, &format!("{word:<8}"))));
+    for harm in harmed {
+        let (word, tone) = match (harm.happened, harm.is_declared(lost)) {
+            (false, _) => ("nothing", Tone::Good),
+            (true, true) => ("not held here", Tone::Weak),
+            (true, false) => ("HAPPENED", Tone::Bad),
+        };
+        let word = screen.paint_out(tone, &format!("{word:<13}"));
+        screen.out(&format!("  {word}  {}", harm.what));
+    }
+    if !lost.is_empty() {
+        screen.out(&format!("weaker without namespaces: {}", lost.join(", ")));
     }
 }
 

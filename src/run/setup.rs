@@ -11,7 +11,10 @@ use crate::agent::background::BackgroundQueue;
 use crate::agent::events::{Event, Listener};
 use crate::agent::prompt;
 use crate::agent::settings::{AgentSettings, Budget};
-use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Session as SessionRecord};
+use crate::audit::record::{
+    Body, Exit as RecordedExit, Outcome as OutcomeRecord, PolicyRecord, PolicySourceRecord,
+    Session as SessionRecord,
+};
 use crate::audit::{AuditWriter, Redactor};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
@@ -112,13 +115,44 @@ pub(super) fn new_session(
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, name) = model::connect(&config.model, &config.environment)?;
     let header = header(&grounds.workspace, &name);
+    // A machine that cannot hold the policy is told before anything is left behind.
+    let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
     assemble(
         config,
-        Opened { grounds, directory, journal, model, task, resumed: false },
+        Opened { grounds, directory, journal, model, task, enforced, resumed: None },
         abort,
         listener,
     )
+}
+
+/// What the kernel enforces for this policy here, from a cell that does nothing.
+pub(super) fn enforced(config: &RunConfig, grounds: &Grounds) -> Result<Enforced, RunError> {
+    let place = tempfile::Builder::new().prefix("stoplog-probe-").tempdir()?;
+    let inputs = CellInputs {
+        environment: &config.environment,
+        workspace: &grounds.workspace,
+        private_tmp: Some(place.path().to_owned()),
+        quarantine: None,
+        namespaces: config.namespaces,
+    };
+    cell::probe(&cell::base(&grounds.policy, inputs)?)
+}
+
+/// The supervisor died while the call ran: what it did is not known, and the log says so.
+fn unknown_outcome(call: Id) -> OutcomeRecord {
+    OutcomeRecord {
+        call,
+        exit: RecordedExit::Interrupted,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        result: None,
+        files_written: Vec::new(),
+        limits_hit: Vec::new(),
+        enforced: None,
+        duration_ms: 0,
+    }
 }
 
 /// A session whose journal is open.
@@ -128,7 +162,16 @@ pub(super) struct Opened<'a> {
     pub(super) journal: Journal,
     pub(super) model: Model,
     pub(super) task: &'a str,
-    pub(super) resumed: bool,
+    /// What the kernel holds the cells of the run to.
+    pub(super) enforced: Enforced,
+    pub(super) resumed: Option<Interrupted>,
+}
+
+/// What the log of a resumed session says of calls in flight.
+#[derive(Debug, Default)]
+pub(super) struct Interrupted {
+    /// Calls that were started and of whose end nothing is recorded.
+    pub(super) calls: Vec<Id>,
 }
 
 /// Puts the parts of a run together and writes the first records.
@@ -138,7 +181,7 @@ pub(super) fn assemble(
     abort: &AbortSignal,
     mut listener: Listener,
 ) -> Result<Parts, RunError> {
-    let Opened { grounds, directory, journal, model, task, resumed } = opened;
+    let Opened { grounds, directory, journal, model, task, enforced, resumed } = opened;
     let policy = Arc::clone(&grounds.policy);
     let cell = Arc::new(cell::base(
         &policy,
@@ -150,12 +193,11 @@ pub(super) fn assemble(
             namespaces: config.namespaces,
         },
     )?);
-    let enforced = cell::probe(&cell)?;
     let settings = settings(config, &policy, &grounds.workspace, &model)?;
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
-        resumed,
+        resumed: resumed.is_some(),
         role: role(config, &policy),
         tools: settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
@@ -163,6 +205,9 @@ pub(super) fn assemble(
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
+    for call in resumed.into_iter().flat_map(|interrupted| interrupted.calls) {
+        log.append(&Body::Outcome(Box::new(unknown_outcome(call)))).map(drop)?;
+    }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
     let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
