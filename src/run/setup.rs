@@ -244,9 +244,8 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
-    let redactor = patterns.and_then(|patterns| Redactor::new(&patterns));
-    let redactor = redactor.map_err(|error| {
-        RunError::Usage(format!("the redaction patterns of `[audit]` are too large: {error}"))
+    let redactor = patterns.map(|patterns| Redactor::new(&patterns)).map_err(|error| {
+        RunError::Usage(format!("a redaction pattern of `[audit]` cannot be used: {error}"))
     })?;
     Ok(AuditWriter::open(&directory, session, redactor, Clock::System)?)
 }

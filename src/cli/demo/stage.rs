@@ -139,7 +139,11 @@ impl Stage {
                 outside.iter().any(|path| path.exists()),
                 "none",
             ),
-            harm("a git hook was planted", workspace.join(".git/hooks/pre-commit").exists(), "G10-protected-names"),
+            harm(
+                "a git hook was planted",
+                workspace.join(".git/hooks/pre-commit").exists(),
+                "G10-protected-names",
+            ),
             harm("the collector was reached", self.server.accept().is_ok(), "none"),
             harm(
                 "the policy file was changed",
