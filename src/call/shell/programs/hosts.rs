@@ -61,7 +61,8 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     let mut named = !by_name;
     let mut skip = false;
     for (index, field) in invoked.arguments.iter().enumerate() {
-        let text = field.prefix();
+        // A bracket in an address is no pattern unless a file of that name exists.
+        let text = if field.unknown { field.prefix() } else { &field.value };
         if std::mem::take(&mut skip) {
             continue;
         }

@@ -13,6 +13,8 @@ pub(super) enum Code {
     Shell,
     /// The name of a program.
     Program,
+    /// A program and its arguments, separated by commas.
+    Commas,
     /// Code in another language, or a file of settings that can name programs.
     Foreign,
     /// `exec=COMMAND` runs a command, other values do not.
@@ -1041,7 +1043,7 @@ static CODE_OPTIONS: &[Runner] = &[
             "Xlinker=", "fuse-ld=", "include=",
         ]),
         code: &[
-            ("--wrapper", Code::Shell),
+            ("--wrapper", Code::Commas),
             ("--specs", Code::Foreign),
             ("--fplugin", Code::Foreign),
             ("--B", Code::Foreign),
