@@ -57,6 +57,10 @@ const BY_NAME: [&str; 18] = [
 ];
 
 pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+    let known = [BY_ADDRESS.as_slice(), &BY_PATH, &BY_NAME];
+    if !known.iter().any(|names| names.contains(&invoked.name)) {
+        return;
+    }
     let by_name = BY_NAME.contains(&invoked.name);
     let mut named = !by_name;
     let mut skip = false;

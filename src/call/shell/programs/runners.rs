@@ -5,6 +5,8 @@
 //! way the table does not describe becomes unresolved.
 
 use super::options::Options;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What the value of an option is to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,11 @@ const fn single_dash(long: &'static [&'static str]) -> Options {
 
 /// The row for a program.
 pub(super) fn find(name: &str) -> Option<&'static Runner> {
-    WRAPPERS.iter().chain(CODE_OPTIONS).find(|runner| runner.names.contains(&name))
+    static BY_NAME: LazyLock<HashMap<&str, &Runner>> = LazyLock::new(|| {
+        let rows = WRAPPERS.iter().chain(CODE_OPTIONS);
+        rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+    });
+    BY_NAME.get(name).copied()
 }
 
 /// Programs whose operands are a command.
