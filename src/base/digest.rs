@@ -48,6 +48,29 @@ impl Digest {
     }
 }
 
+/// The digest of content that comes in pieces.
+#[derive(Debug, Default)]
+pub struct Hasher(Sha256);
+
+impl Hasher {
+    /// Of nothing so far.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a piece.
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    /// The digest of all pieces.
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
+    }
+}
+
 const fn hex_value(digit: u8) -> Option<u8> {
     match digit {
         b'0'..=b'9' => Some(digit - b'0'),
@@ -94,5 +117,13 @@ mod tests {
         assert_eq!(Digest::parse(&text), Some(digest));
         assert_eq!(Digest::parse(&text.to_uppercase()), None);
         assert_eq!(Digest::parse("sha256:00"), None);
+    }
+
+    #[test]
+    fn pieces_give_the_digest_of_the_whole() {
+        let mut hasher = Hasher::new();
+        hasher.update(b"ab");
+        hasher.update(b"c");
+        assert_eq!(hasher.finish(), Digest::of(b"abc"));
     }
 }

@@ -3,6 +3,7 @@
 //! `serde_json` keeps the last of two equal keys; another reader may keep the first. Everything that
 //! a model, a hook or a file gives us is therefore read here first, where a repeated key is an error.
 
+use crate::base::text::is_hidden;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use std::fmt;
@@ -26,6 +27,32 @@ pub fn canonical(value: &Value) -> String {
     let mut text = String::new();
     write_canonical(value, &mut text);
     text
+}
+
+/// `value` as one line of JSON in which no character moves, hides or reorders text when the line is
+/// shown: besides what JSON must escape, everything that [`is_hidden`] names is escaped. Reading the
+/// line gives the same value.
+///
+/// # Errors
+/// The serialiser's.
+pub fn visible_line<T: serde::Serialize>(value: &T) -> Result<String, serde_json::Error> {
+    let line = serde_json::to_string(value)?;
+    if !line.chars().any(is_hidden) {
+        return Ok(line);
+    }
+    // Hidden characters can stand only inside strings, where each may be written as an escape.
+    let mut shown = String::with_capacity(line.len());
+    for character in line.chars() {
+        if is_hidden(character) {
+            let mut units = [0_u16; 2];
+            for unit in character.encode_utf16(&mut units) {
+                shown.push_str(&format!("\\u{unit:04x}"));
+            }
+        } else {
+            shown.push(character);
+        }
+    }
+    Ok(shown)
 }
 
 fn write_canonical(value: &Value, out: &mut String) {
@@ -147,6 +174,14 @@ mod tests {
             assert!(parse_strict(bytes).is_err(), "{:?}", String::from_utf8_lossy(bytes));
         }
         assert_eq!(parse_strict(b" null \n").unwrap(), Value::Null);
+    }
+
+    #[test]
+    fn a_visible_line_hides_nothing_and_means_the_same() {
+        let value = json!({"a\u{202e}": "x\n\u{7f}\u{9b}y\u{e0041}grüße 漢字"});
+        let line = visible_line(&value).unwrap();
+        assert_eq!(line, r#"{"a\u202e":"x\n\u007f\u009by\udb40\udc41grüße 漢字"}"#);
+        assert_eq!(parse_strict(line.as_bytes()).unwrap(), value);
     }
 
     #[test]

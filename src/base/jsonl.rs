@@ -47,6 +47,8 @@ pub struct LineFile {
     path: PathBuf,
     length: u64,
     reserved_to: u64,
+    /// A partial line could not be cut off: a further append would make it part of a complete one.
+    is_torn: bool,
     _lock: File,
 }
 
@@ -75,6 +77,18 @@ impl LineFile {
     /// [`JsonlError::Locked`] if another process has it; [`JsonlError::Io`] otherwise, also when the
     /// path is a symbolic link or not a regular file.
     pub fn open(path: &Path) -> Result<(Self, Contents), JsonlError> {
+        Self::open_keeping(path, |_, _| Ok(()))
+    }
+
+    /// Like [`Self::open`], but hands a torn tail (its offset and bytes) to `keep` while the lock is
+    /// held and before the tail is cut, so that a crash between the two loses nothing.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and what `keep` gives; the file is then left as it was.
+    pub fn open_keeping(
+        path: &Path,
+        keep: impl FnOnce(u64, &[u8]) -> Result<(), JsonlError>,
+    ) -> Result<(Self, Contents), JsonlError> {
         let lock = take_lock(path)?;
         let mut file = open_nofollow(path, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
         let mut bytes = Vec::new();
@@ -82,11 +96,13 @@ impl LineFile {
         let contents = Contents::split(bytes);
         let length = u64::try_from(contents.complete.len()).unwrap_or(u64::MAX);
         if !contents.torn.is_empty() {
+            keep(length, &contents.torn)?;
             file.set_len(length).map_err(io("cut the torn end of", path))?;
             file.sync_data().map_err(io("flush", path))?;
         }
         sync_directory(path)?;
-        let opened = Self { file, path: path.to_owned(), length, reserved_to: length, _lock: lock };
+        let path = path.to_owned();
+        let opened = Self { file, path, length, reserved_to: length, is_torn: false, _lock: lock };
         Ok((opened, contents))
     }
 
@@ -107,6 +123,10 @@ impl LineFile {
     pub fn append_from_reserve(&mut self, line: &[u8]) -> Result<(), JsonlError> {
         if line.contains(&b'\n') {
             return Err(JsonlError::LineFeed { path: self.path.clone() });
+        }
+        if self.is_torn {
+            let source = std::io::Error::other("an earlier append left a torn line behind");
+            return Err(io("append to", &self.path)(source));
         }
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line);
@@ -132,11 +152,15 @@ impl LineFile {
         &self.path
     }
 
-    /// If even the cut fails, the torn line is found and cut at the next open.
+    /// If even the cut fails, no more is appended; the torn line is found and cut at the next open.
     fn undo_partial_write(&mut self) {
-        let cut = self.file.set_len(self.length);
-        let moved = self.file.seek(SeekFrom::End(0));
-        drop((cut, moved));
+        if self.file.metadata().is_ok_and(|found| found.len() == self.length) {
+            return;
+        }
+        let cut = self.file.set_len(self.length).and_then(|()| self.file.seek(SeekFrom::End(0)));
+        self.is_torn = cut.is_err();
+        // The cut gave back the blocks behind the end, so the reserve is asked for anew.
+        self.reserved_to = self.length;
     }
 
     /// Keeps [`LOG_RESERVE_BYTES`] allocated behind the end. A file system that cannot do it goes
@@ -156,12 +180,30 @@ impl LineFile {
     }
 }
 
+/// Creates `path` with mode 0600 and `bytes` in it and flushes both; never replaces a file.
+///
+/// # Errors
+/// [`JsonlError::Io`], also when `path` exists.
+pub fn write_new(path: &Path, bytes: &[u8]) -> Result<(), JsonlError> {
+    let mut file = open_nofollow(path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(io("write", path))?;
+    sync_directory(path)
+}
+
+/// Opens a line file for reading only, without its lock; for files too large to be held whole.
+///
+/// # Errors
+/// [`JsonlError::Io`], also when the path is a symbolic link or not a regular file.
+pub fn open_to_read(path: &Path) -> Result<File, JsonlError> {
+    open_nofollow(path, OFlags::RDONLY)
+}
+
 /// Reads a line file without locking or changing it.
 ///
 /// # Errors
 /// [`JsonlError::Io`], also when the path is a symbolic link or not a regular file.
 pub fn read(path: &Path) -> Result<Contents, JsonlError> {
-    let mut file = open_nofollow(path, OFlags::RDONLY)?;
+    let mut file = open_to_read(path)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(io("read", path))?;
     Ok(Contents::split(bytes))
@@ -232,6 +274,19 @@ mod tests {
         file.append(b"{\"c\":3}").unwrap();
         assert_eq!(read(&path).unwrap().complete, b"{\"a\":1}\n{\"c\":3}\n");
         assert_eq!(file.length(), 16);
+    }
+
+    #[test]
+    fn a_torn_tail_is_kept_before_it_is_cut() {
+        let (directory, path) = file_with(b"{}\n{\"b\":");
+        let refused = JsonlError::LineFeed { path: path.clone() };
+        assert!(LineFile::open_keeping(&path, |_, _| Err(refused)).is_err());
+        assert_eq!(read(&path).unwrap().torn, b"{\"b\":", "not kept, so not cut");
+        let aside = directory.path().join("aside");
+        LineFile::open_keeping(&path, |_, torn| write_new(&aside, torn)).unwrap();
+        assert_eq!(read(&aside).unwrap().torn, b"{\"b\":");
+        assert_eq!(read(&path).unwrap().torn, b"");
+        assert!(write_new(&aside, b"").is_err(), "never replaces a file");
     }
 
     #[test]

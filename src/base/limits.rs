@@ -23,10 +23,29 @@ pub const MODEL_RETRY_DELAY: Duration = Duration::from_millis(1_000);
 pub const MODEL_RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 /// Silence on a model's stream after which the attempt fails; pings count as life.
 pub const MODEL_IDLE_MAX: Duration = Duration::from_secs(90);
+/// Longest wait for an answer that is not streamed: nothing shows that the model still works on it.
+pub const MODEL_WHOLE_ANSWER_MAX: Duration = Duration::from_secs(600);
 /// Longest time to connect to a model server.
 pub const MODEL_CONNECT_MAX: Duration = Duration::from_secs(15);
 /// Bytes of one server-sent event, and of one non-streamed answer: a thousand times a full answer.
 pub const MODEL_EVENT_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Bytes of a model server's error document that are read: its words are cut to far less.
+pub const MODEL_ERROR_BYTES_MAX: usize = 64 * 1024;
+/// Bytes of all headers of a model server's answer; servers send a few thousand.
+pub const MODEL_HEADER_BYTES_MAX: usize = 64 * 1024;
+/// Silence after the finish reason that ends a model's stream: all that is missing is the token count.
+pub const MODEL_AFTER_FINISH_MAX: Duration = Duration::from_secs(5);
+/// Time to read the end of a finished stream, so that its connection can be used again.
+pub const MODEL_DRAIN_MAX: Duration = Duration::from_millis(100);
+/// Connections to a model server that are kept for the next call; sub-agents call at the same time.
+/// Over plain HTTP, which goes to this machine only, none is kept: a new one costs nothing, and a
+/// server that writes its answer in two pieces on an old one makes each call 40 ms longer (Nagle's
+/// algorithm against delayed acknowledgements).
+pub const MODEL_IDLE_CONNECTIONS_MAX: usize = 4;
+/// Bytes of a model script: room for a recorded run of full answers.
+pub const SCRIPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Turns that one `repeat` of a model script may stand for: far more than a run can use.
+pub const SCRIPT_REPEAT_MAX: usize = 10_000;
 /// Wall time of one tool call. Source: TinyElf `DEFAULT_TOOL_EXECUTION_TIMEOUT_MS`.
 pub const TOOL_TIME_MAX: Duration = Duration::from_millis(300_000);
 /// Time a person has to answer a permission question. Source: TinyElf `PERMISSION_TIMEOUT`.
@@ -45,6 +64,30 @@ pub const HOOK_OUTPUT_BYTES_MAX: usize = 64 * 1024;
 pub const READ_LINES_MAX: usize = 2_000;
 /// Bytes of one page of the read tool. Source: tiny-agent, which uses 50 times 1,024.
 pub const READ_BYTES_MAX: usize = 51_200;
+/// Bytes kept free in a tool result for the notes around a page or a list.
+pub const RESULT_NOTES_BYTES: usize = 2_000;
+/// Bytes that one read may pass over on the way to its page; the time limit ends most earlier.
+pub const READ_SCAN_BYTES_MAX: u64 = 16 * 1024 * 1024 * 1024;
+/// Bytes of a file that is edited, and of one whose digest is taken: it is held in memory twice.
+pub const EDIT_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Time one file job works before it stops and says how far it came.
+pub const FILE_JOB_TIME_MAX: Duration = Duration::from_secs(20);
+/// Names that list and glob give, and lines that grep gives; more do not help a model.
+pub const FOUND_MAX: usize = 1_000;
+/// Bytes of one line that grep shows.
+pub const GREP_LINE_BYTES_MAX: usize = 500;
+/// Names that one list, glob or grep looks at.
+pub const WALK_ENTRIES_MAX: u64 = 500_000;
+/// Names of one directory that are held in memory to be sorted.
+pub const DIRECTORY_ENTRIES_MAX: usize = 100_000;
+/// Directory levels below the start that a walk enters; each holds one open file.
+pub const WALK_DEPTH_MAX: u64 = 64;
+/// Bytes of a glob or regular expression.
+pub const PATTERN_BYTES_MAX: usize = 4_096;
+/// Bytes of a compiled regular expression, and of its search cache.
+pub const REGEX_BYTES_MAX: usize = 10 * 1024 * 1024;
+/// Bytes of the reply of one file job: a full page in which every byte needs a six-byte escape.
+pub const JOB_REPLY_BYTES_MAX: usize = 512 * 1024;
 /// Bytes of a shell script that is analysed; a longer one is unresolved as a whole.
 pub const SHELL_BYTES_MAX: usize = 64 * 1024;
 /// Nesting of a shell script that is analysed; a deeper one is unresolved as a whole.

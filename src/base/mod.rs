@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod digest;
+pub mod exit;
 pub mod ids;
 pub mod json;
 pub mod jsonl;

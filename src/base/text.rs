@@ -64,7 +64,8 @@ fn escape_where(text: &str, hidden: impl Fn(char) -> bool) -> String {
 
 /// Control characters and those format characters of Unicode 16 (general category Cf, fillers, line
 /// and paragraph separators) that are invisible or change the order of what surrounds them.
-fn is_hidden(character: char) -> bool {
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(character,
             '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}'

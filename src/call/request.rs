@@ -184,7 +184,7 @@ pub struct GrepArguments {
     /// File or directory to search. Default: the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Only files whose path matches this glob.
+    /// Only files whose name matches this glob or, if it holds a `/`, whose path below `path` does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub include: Option<String>,
     /// Match without regard to case. Default false.

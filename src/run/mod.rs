@@ -1,1 +1,105 @@
-//! Wires one run together: configuration, policy, session, loop, signals.
+//! Wires one run together: workspace, policy, cell, model, session, log, loop, signals. It decides
+//! nothing about calls; what is on the screen is the business of `cli`.
+
+pub mod cell;
+pub mod environment;
+pub mod exec;
+pub mod error;
+pub mod model;
+pub mod policies;
+mod resume;
+pub mod setup;
+pub mod signals;
+pub mod workspace;
+
+pub use error::RunError;
+pub use setup::{Grounds, grounds};
+
+use crate::agent::events::{Listener, RunResult};
+use crate::agent::{Agent, Start};
+use crate::chain::abort::AbortSignal;
+use crate::model::ThinkingLevel;
+use crate::sandbox::Namespaces;
+use environment::Environment;
+use model::ModelWish;
+use std::path::PathBuf;
+
+/// Everything that was asked for.
+#[derive(Debug, Clone)]
+pub struct RunConfig {
+    /// The caller's environment.
+    pub environment: Environment,
+    /// Where state is kept; default by XDG.
+    pub state_directory: Option<PathBuf>,
+    /// Where the agent works; default the current directory.
+    pub workspace: Option<PathBuf>,
+    /// Policies by name or file.
+    pub policies: Vec<String>,
+    /// The role.
+    pub role: Option<String>,
+    /// The model.
+    pub model: ModelWish,
+    /// The tools; default all.
+    pub tools: Option<Vec<String>>,
+    /// Most model calls.
+    pub max_iterations: Option<u32>,
+    /// Sampling temperature.
+    pub temperature: Option<f64>,
+    /// Output tokens of one answer.
+    pub max_tokens: Option<u32>,
+    /// How much the model may think.
+    pub thinking: ThinkingLevel,
+    /// Whether nobody is asked.
+    pub headless: bool,
+    /// Whether pieces of an answer are shown as they arrive.
+    pub shows_pieces: bool,
+    /// Whether namespaces may be used.
+    pub namespaces: Namespaces,
+    /// Home directory instead of the environment's (the demonstration has its own).
+    pub home: Option<PathBuf>,
+}
+
+/// What to work on.
+#[derive(Debug, Clone)]
+pub enum Job {
+    /// A new session.
+    New {
+        /// The user's words.
+        task: String,
+    },
+    /// An earlier session.
+    Resume {
+        /// Its id, or the beginning of one.
+        session: String,
+        /// Further words of the user.
+        task: Option<String>,
+    },
+}
+
+/// Runs a job to its end.
+///
+/// # Errors
+/// [`RunError`] if it could not start; whatever happens later is in the result.
+pub fn run(config: &RunConfig, job: Job, listener: Listener) -> Result<RunResult, RunError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let abort = AbortSignal::new();
+        let stopped = signals::listen(&abort)?;
+        let (parts, start) = match job {
+            Job::New { task } => {
+                (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
+            }
+            Job::Resume { session, task } => {
+                resume::open_session(config, &session, task, &abort, listener)?
+            }
+        };
+        let mut result = Agent::new(parts).run(start).await;
+        if let Some(exit) = stopped.exit() {
+            result.exit_code = exit.code();
+        }
+        Ok(result)
+    });
+    // A thread that still waits for a question on a terminal must not keep the process.
+    runtime.shutdown_background();
+    result
+}

@@ -1,1 +1,43 @@
 //! The cell: how a child process is confined. Mechanism only; it knows no policy.
+//!
+//! ```text
+//! supervisor            monitor                init (pid 1)          program
+//! launch ──spawn──────> own binary again
+//!   spec in a memfd     control group ──clone──> namespaces, view,
+//!   <── set-up pipe ────────────────────────── privileges ──fork──> limits, Landlock, report,
+//!   <── outcome pipe ── waits, cleans up <──── reaps, kills          seccomp, exec
+//!   ── lifeline ──────> kills at its end
+//! ```
+//! What a cell is to be is a [`SandboxSpec`]; what it became is an [`Enforced`]. A machine that
+//! refuses namespaces has no init: the monitor then reaps, and finds survivors by descent.
+
+mod capture;
+mod child;
+mod enforced;
+mod launch;
+mod lossless;
+pub mod probe;
+mod running;
+pub mod seccomp;
+mod spec;
+mod sys;
+mod wire;
+
+pub use capture::Captured;
+pub use child::{Serve, child_entry};
+pub use enforced::{Enforced, LimitsHeld, SetupFailed, Step};
+pub use launch::{Launcher, harden_supervisor};
+pub use running::{Cancel, Exit, Finished, Resources, Running};
+pub use spec::{
+    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces,
+    Network, Program, SandboxSpec, Stdin,
+};
+pub use wire::ProtectedName;
+
+/// Starts a cell from this binary and waits until its program runs or a step failed.
+///
+/// # Errors
+/// The step that failed; nothing runs then.
+pub fn launch(spec: &SandboxSpec) -> Result<Running, SetupFailed> {
+    Launcher::default().launch(spec)
+}

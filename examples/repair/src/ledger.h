@@ -1,0 +1,9 @@
+#ifndef LEDGER_H
+#define LEDGER_H
+
+#include <stddef.h>
+
+/* The sum of count amounts, in cents. */
+long ledger_total(const long *amounts, size_t count);
+
+#endif

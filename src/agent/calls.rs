@@ -1,0 +1,408 @@
+//! The calls of one answer: each is read, decided in the model's order, recorded as started, carried
+//! out, and recorded with what came of it.
+
+use super::events::Event;
+use super::turn::{CallResult, State};
+use super::{Agent, Fault, wave};
+use crate::audit::record::{
+    Body, Outcome as OutcomeRecord, Rejected, RejectedBecause, Stages, Started,
+};
+use crate::base::digest::Digest;
+use crate::base::ids::Id;
+use crate::base::text::Untrusted;
+use crate::call::ToolCall;
+use crate::call::request::{InvalidCall, Request};
+use crate::chain::verdict::Denied;
+use crate::chain::{Approved, Ruling, hooks, spec_digest};
+use crate::policy::HookEvent;
+use crate::session::{
+    CallPlace, CallProgress, Counters, DenialReason, Refusal, Replay, SyntheticReason, ToolOutcome,
+};
+use crate::tools::execute::{Outcome, execute};
+use crate::tools::plan;
+use serde_json::{Map, Value};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// A call of the latest answer that needs a result.
+#[derive(Debug)]
+pub(super) struct Item {
+    place: CallPlace,
+    /// Our identifier.
+    id: Id,
+    /// The start that an earlier process recorded, of a call that may be repeated.
+    started: Option<Id>,
+    request: Result<Request, InvalidCall>,
+}
+
+/// An approved call that is recorded as about to run.
+#[derive(Debug)]
+pub(super) struct Ready {
+    place: CallPlace,
+    started: Id,
+    approved: Approved,
+}
+
+/// A call that ran.
+struct Ran {
+    place: CallPlace,
+    id: Id,
+    started: Id,
+    outcome: Outcome,
+}
+
+impl Agent {
+    /// The calls of the latest answer that need a result, in order, read into requests.
+    pub(super) fn open_items(&self) -> VecDeque<Item> {
+        let fresh = self.parts.journal.open_calls().into_iter().map(|place| (place, None));
+        let mut all: Vec<(CallPlace, Option<Id>)> =
+            self.repeatable().into_iter().chain(fresh).collect();
+        all.sort_by_key(|(place, _)| place.index);
+        all.into_iter()
+            .map(|(place, started)| {
+                let tools = &self.parts.settings.tools;
+                let request = Request::parse(&place.name, &place.arguments, tools);
+                Item { place, id: Id::new(), started, request }
+            })
+            .collect()
+    }
+
+    /// Calls that an earlier process started and that change nothing.
+    fn repeatable(&self) -> Vec<(CallPlace, Option<Id>)> {
+        let state = self.parts.journal.state();
+        let (Some(run), Some((turn, placed))) = (state.run(), state.open_answer()) else {
+            return Vec::new();
+        };
+        let calls = (0_u64..).zip(placed.message.tool_calls()).zip(&turn.calls);
+        calls
+            .filter_map(|((index, call), progress)| {
+                let CallProgress::Started(position) = progress else { return None };
+                let tool = run.tool_calls.get(*position)?;
+                let place = CallPlace {
+                    assistant_entry_id: turn.assistant_entry_id.clone(),
+                    step_id: turn.step_id.clone(),
+                    index,
+                    call_id: call.id.clone(),
+                    name: call.function.name.clone(),
+                    arguments: call.function.arguments.clone(),
+                };
+                (tool.replay == Replay::Safe).then(|| (place, Some(tool.tool_started_id.clone())))
+            })
+            .collect()
+    }
+
+    /// Decides the next wave of calls, in order.
+    pub(super) async fn decide(&mut self, mut items: VecDeque<Item>) -> Result<State, Fault> {
+        if self.parts.chain.abort.is_aborted() {
+            return Ok(State::Recording(Vec::new()));
+        }
+        let requests: Vec<&Request> =
+            items.iter().map_while(|item| item.request.as_ref().ok()).collect();
+        let mut length = wave::length(&requests, &self.parts.chain.setting.workspace);
+        if length == 0 {
+            // The first is no valid call, or there is none.
+            length = 1.min(items.len());
+        }
+        let mut ready = Vec::new();
+        let rest = items.split_off(length);
+        let mut results = Vec::new();
+        for item in items {
+            match self.decide_one(item).await? {
+                Ok(call) => ready.push(call),
+                Err(result) => results.push(result),
+            }
+        }
+        self.turn_results.extend(results);
+        if !ready.is_empty() {
+            return Ok(State::Executing { wave: ready, rest });
+        }
+        Ok(self.after_wave(rest))
+    }
+
+    fn after_wave(&mut self, rest: VecDeque<Item>) -> State {
+        if rest.is_empty() {
+            State::Recording(std::mem::take(&mut self.turn_results))
+        } else {
+            State::Deciding(rest)
+        }
+    }
+
+    /// Sends one call through the chain. What is not approved has its result at once.
+    async fn decide_one(&mut self, item: Item) -> Result<Result<Ready, CallResult>, Fault> {
+        let Item { place, id, started, request } = item;
+        self.tell(Event::ToolCall {
+            call: id.clone(),
+            tool: place.name.clone(),
+            arguments: place.arguments.clone(),
+        });
+        let request = match request {
+            Ok(request) => request,
+            Err(invalid) => return self.reject(place, &id, &invalid).map(Err),
+        };
+        let call = ToolCall {
+            id,
+            provider_id: place.call_id.clone(),
+            origin: "main".to_owned(),
+            request,
+            raw_arguments: place.arguments.clone(),
+        };
+        let toolbox = Arc::clone(&self.parts.toolbox);
+        let plan = move |call: &ToolCall, approved: &[std::path::PathBuf]| {
+            plan::cell(call, &toolbox, approved)
+        };
+        match self.parts.chain.decide(call, &plan, &mut self.parts.log).await? {
+            Ruling::Approved(approved) => self.start(place, started, *approved).map(Ok),
+            Ruling::Denied(denied) => self.refuse(place, started, &denied).map(Err),
+        }
+    }
+
+    /// Intent before effect: the start is durable in both files before the call runs.
+    fn start(
+        &mut self,
+        place: CallPlace,
+        started: Option<Id>,
+        approved: Approved,
+    ) -> Result<Ready, Fault> {
+        let call = &approved.subject().call;
+        let (id, tool) = (call.id.clone(), call.request.tool());
+        self.tell_stages(&id, approved.stages());
+        let started = match (started, self.parts.settings.contract(tool)) {
+            (Some(started), _) => started,
+            (None, Some(contract)) => {
+                let arguments = object(&place.arguments);
+                self.parts.journal.tool_started(&place, arguments, contract)?
+            }
+            (None, None) => return Err(Fault::LostCall),
+        };
+        let sandbox = Some(spec_digest(approved.spec()));
+        self.parts.log.append(&Body::Started(Started { call: id, sandbox })).map(drop)?;
+        Ok(Ready { place, started, approved })
+    }
+
+    fn refuse(
+        &mut self,
+        place: CallPlace,
+        started: Option<Id>,
+        denied: &Denied,
+    ) -> Result<CallResult, Fault> {
+        self.tell_stages(&denied.call, &denied.stages);
+        self.tally.refuse(denied);
+        let text = denied.for_model();
+        match started {
+            Some(started) => self.settle(&started, ToolOutcome::Error, text.clone())?,
+            None => self.refuse_in_journal(&place, denied, text.clone())?,
+        }
+        self.tell_result(&denied.call, &place, ("denied", &text), 0);
+        Ok(result_of(place, text, false))
+    }
+
+    fn refuse_in_journal(
+        &mut self,
+        place: &CallPlace,
+        denied: &Denied,
+        content: String,
+    ) -> Result<(), Fault> {
+        let tool = crate::call::request::ToolName::parse(&place.name);
+        let contract = tool.and_then(|tool| self.parts.settings.contract(tool));
+        let contract = contract.ok_or(Fault::LostCall)?;
+        let denial = DenialReason {
+            stage: denied.stage.as_str().to_owned(),
+            code: denied.reason.code.raw().to_owned(),
+            rule: denied.reason.rule.as_ref().map(|rule| rule.raw().to_owned()),
+            audit_sequence: Some(denied.sequence),
+        };
+        let refusal = Refusal { content, denial: Some(denial) };
+        self.parts.journal.tool_refused(place, object(&place.arguments), contract, refusal)?;
+        Ok(())
+    }
+
+    /// A request that is no call at all: told to the model, recorded, never decided.
+    fn reject(
+        &mut self,
+        place: CallPlace,
+        id: &Id,
+        invalid: &InvalidCall,
+    ) -> Result<CallResult, Fault> {
+        let (because, fixed) = match invalid {
+            InvalidCall::UnknownTool { .. } => {
+                (RejectedBecause::UnknownTool, SyntheticReason::UnknownTool)
+            }
+            InvalidCall::InvalidArguments { .. } => {
+                (RejectedBecause::InvalidArguments, SyntheticReason::InvalidArguments)
+            }
+        };
+        let told = invalid.to_string();
+        self.record_rejected(&place, id, because, &told)?;
+        let contract = match invalid {
+            InvalidCall::UnknownTool { .. } => None,
+            InvalidCall::InvalidArguments { tool, .. } => self.parts.settings.contract(*tool),
+        };
+        // Arguments that are no JSON object cannot stand in a start; those get the fixed text.
+        match (contract, serde_json::from_str::<Map<String, Value>>(&place.arguments)) {
+            (Some(contract), Ok(arguments)) => {
+                let refusal = Refusal { content: format!("error: {told}"), denial: None };
+                self.parts.journal.tool_refused(&place, arguments, contract, refusal)?;
+            }
+            (_, _) => self.parts.journal.synthetic(std::slice::from_ref(&place), fixed)?,
+        }
+        self.tell_result(id, &place, ("rejected", &told), 0);
+        Ok(result_of(place, told, false))
+    }
+
+    fn record_rejected(
+        &mut self,
+        place: &CallPlace,
+        id: &Id,
+        because: RejectedBecause,
+        told: &str,
+    ) -> Result<(), Fault> {
+        self.tally.rejected += 1;
+        let record = Rejected {
+            call: id.clone(),
+            provider_id: Untrusted::new(place.call_id.as_str()),
+            origin: Untrusted::new("main"),
+            tool: Untrusted::new(place.name.as_str()),
+            because,
+            told: Untrusted::new(told),
+            arguments: Untrusted::new(place.arguments.as_str()),
+            arguments_hash: Digest::of(place.arguments.as_bytes()),
+        };
+        self.parts.log.append(&Body::Rejected(Box::new(record))).map(drop)?;
+        Ok(())
+    }
+
+    /// Gives every call that has not started the fixed result for `reason`, in both files.
+    pub(super) fn reject_open(&mut self, reason: SyntheticReason) -> Result<(), Fault> {
+        let because = match reason {
+            SyntheticReason::Truncated => RejectedBecause::Truncated,
+            SyntheticReason::UnknownTool => RejectedBecause::UnknownTool,
+            SyntheticReason::InvalidArguments => RejectedBecause::InvalidArguments,
+            SyntheticReason::Aborted | SyntheticReason::Interrupted => RejectedBecause::Aborted,
+        };
+        let places = self.parts.journal.open_calls();
+        for place in &places {
+            self.record_rejected(place, &Id::new(), because, because.as_str())?;
+        }
+        // An abort is recorded first and closes its calls itself.
+        if !places.is_empty() && reason != SyntheticReason::Aborted {
+            self.parts.journal.synthetic(&places, reason)?;
+        }
+        Ok(())
+    }
+
+    /// Carries out a wave; each result is recorded as soon as it is there.
+    pub(super) async fn execute(
+        &mut self,
+        wave: Vec<Ready>,
+        rest: VecDeque<Item>,
+    ) -> Result<State, Fault> {
+        let mut running = JoinSet::new();
+        let count = wave.len();
+        for Ready { place, started, approved } in wave {
+            let toolbox = Arc::clone(&self.parts.toolbox);
+            let abort = self.parts.chain.abort.clone();
+            let id = approved.subject().call.id.clone();
+            running.spawn_blocking(move || {
+                let outcome = execute(approved, &toolbox, &abort);
+                Ran { place, id, started, outcome }
+            });
+        }
+        let mut results = Vec::with_capacity(count);
+        while let Some(joined) = running.join_next().await {
+            let ran = joined.map_err(|_panicked| Fault::LostCall)?;
+            results.push((ran.place.index, self.finish_call(ran)?));
+        }
+        results.sort_by_key(|(index, _)| *index);
+        self.turn_results.extend(results.into_iter().map(|(_, result)| result));
+        Ok(self.after_wave(rest))
+    }
+
+    fn finish_call(&mut self, ran: Ran) -> Result<CallResult, Fault> {
+        let Ran { place, id, started, outcome } = ran;
+        self.tally.executed += 1;
+        let result = Digest::of(outcome.text.as_bytes());
+        let duration_ms = u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX);
+        let paths = outcome.files_written.iter();
+        let record = OutcomeRecord {
+            call: id.clone(),
+            exit: outcome.exit,
+            stdout_bytes: outcome.stdout_bytes,
+            stderr_bytes: outcome.stderr_bytes,
+            truncated: outcome.truncated,
+            result: Some(result),
+            files_written: paths.map(|path| Untrusted::new(path.to_string_lossy())).collect(),
+            limits_hit: outcome.limits_hit.iter().map(|limit| Untrusted::new(*limit)).collect(),
+            enforced: outcome.enforced,
+            duration_ms,
+        };
+        self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
+        let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
+        self.settle(&started, kind, outcome.text.clone())?;
+        let status = if outcome.success { "ok" } else { "failed" };
+        self.tell_result(&id, &place, (status, &outcome.text), duration_ms);
+        self.start_post_hooks(&place, id, status);
+        Ok(result_of(place, outcome.text, false))
+    }
+
+    fn settle(&mut self, started: &Id, kind: ToolOutcome, text: String) -> Result<(), Fault> {
+        Ok(self.parts.journal.tool_result(started, kind, text, Counters::default())?)
+    }
+
+    fn tell_stages(&mut self, call: &Id, stages: &Stages) {
+        for (stage, record) in stages.in_order() {
+            self.tell(Event::Decision {
+                call: call.clone(),
+                stage: stage.as_str(),
+                verdict: record.verdict,
+                reasons: record.reasons.clone(),
+            });
+        }
+    }
+
+    fn tell_result(
+        &mut self,
+        call: &Id,
+        place: &CallPlace,
+        (status, text): (&'static str, &str),
+        duration_ms: u64,
+    ) {
+        self.tell(Event::ToolResult {
+            call: call.clone(),
+            tool: place.name.clone(),
+            status,
+            content: text.to_owned(),
+            duration_ms,
+        });
+    }
+
+    /// Post-tool hooks are told and not waited for; their records follow when they end.
+    fn start_post_hooks(&mut self, place: &CallPlace, id: Id, status: &'static str) {
+        let chain = &self.parts.chain;
+        let told: Vec<_> =
+            hooks::of(chain.policy.hooks(), HookEvent::PostTool, &place.name).cloned().collect();
+        for hook in told {
+            let stdin = hooks::outcome_input(&id, place.name.as_str(), &place.arguments, status);
+            let (cell, abort, call) = (Arc::clone(&chain.cell), chain.abort.clone(), id.clone());
+            self.post_hooks
+                .spawn_blocking(move || hooks::run(&hook, &call, stdin, &cell, &abort).1);
+        }
+    }
+
+    pub(super) fn take_post_hooks(&mut self) -> Result<(), Fault> {
+        while let Some(finished) = self.post_hooks.try_join_next() {
+            let Ok(record) = finished else { continue };
+            self.parts.log.append(&Body::Hook(Box::new(record))).map(drop)?;
+        }
+        Ok(())
+    }
+}
+
+fn result_of(place: CallPlace, text: String, yields: bool) -> CallResult {
+    CallResult { tool: place.name, arguments: place.arguments, text, yields }
+}
+
+/// The arguments as an object; the request was read from the same text.
+fn object(arguments: &str) -> Map<String, Value> {
+    serde_json::from_str(arguments).unwrap_or_default()
+}

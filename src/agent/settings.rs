@@ -1,0 +1,72 @@
+//! What one run is configured with: everything the loop needs and nothing it decides.
+
+use crate::base::limits;
+use crate::call::request::ToolName;
+use crate::model::{RetryPolicy, ThinkingLevel, ToolDefinition};
+use crate::session::{ConfigurationSnapshot, ToolContract};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// The settings of a run.
+#[derive(Debug, Clone)]
+pub struct AgentSettings {
+    /// The system prompt; byte-identical for the whole session.
+    pub system: String,
+    /// The tools that can be dispatched; exactly their schemas are in every request.
+    pub tools: BTreeSet<ToolName>,
+    /// Their definitions, sorted.
+    pub definitions: Vec<ToolDefinition>,
+    /// Their contracts for the journal, in the same order.
+    pub contracts: Vec<ToolContract>,
+    /// What every attempt depends on.
+    pub snapshot: ConfigurationSnapshot,
+    /// Sampling temperature.
+    pub temperature: f64,
+    /// Output tokens of one answer.
+    pub max_tokens: u32,
+    /// How much the model may think.
+    pub thinking: ThinkingLevel,
+    /// Whether the provider may search the web by itself.
+    pub native_search: bool,
+    /// Bounds of the run.
+    pub budget: Budget,
+    /// How failed model calls are repeated.
+    pub retry: RetryPolicy,
+    /// Whether pieces of an answer are shown as they arrive; a shown answer is not asked for again.
+    pub shows_pieces: bool,
+}
+
+/// Bounds of one run.
+#[derive(Debug, Clone, Copy)]
+pub struct Budget {
+    /// Model calls.
+    pub iterations: u32,
+    /// Tool calls that run.
+    pub tool_calls: Option<u64>,
+    /// Tokens, input and output together.
+    pub tokens: Option<u64>,
+    /// Wall time.
+    pub time: Option<Duration>,
+    /// Messages of history in one request.
+    pub history: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            iterations: limits::ITERATIONS_MAX,
+            tool_calls: None,
+            tokens: None,
+            time: None,
+            history: limits::HISTORY_MESSAGES_MAX,
+        }
+    }
+}
+
+impl AgentSettings {
+    /// The contract of `tool`.
+    #[must_use]
+    pub fn contract(&self, tool: ToolName) -> Option<&ToolContract> {
+        self.contracts.iter().find(|contract| contract.name == tool.as_str())
+    }
+}

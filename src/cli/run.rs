@@ -1,0 +1,129 @@
+//! `run` and `resume`: an agent works on a task.
+
+use super::args::{BehaviourArgs, ModelChoice, Output, PlaceArgs, ResumeArgs, RunArgs, Thinking};
+use super::screen::Tone;
+use super::{CommandError, Context, Outcome, json, progress};
+use crate::agent::events::RunResult;
+use crate::base::exit::Exit;
+use crate::base::text::escape_keeping_lines;
+use crate::model::ThinkingLevel;
+use crate::run::model::ModelWish;
+use crate::run::{self, Job, RunConfig};
+use crate::sandbox::Namespaces;
+
+/// `stoplog run`
+pub(super) fn run(context: &Context, args: RunArgs) -> Outcome {
+    let RunArgs { task, place, model, behaviour, resume } = args;
+    let job = match resume {
+        None => Job::New { task },
+        Some(session) => Job::Resume { session, task: Some(task) },
+    };
+    carry_out(context, place, (model, behaviour), job)
+}
+
+/// `stoplog resume`
+pub(super) fn resume(context: &Context, args: ResumeArgs) -> Outcome {
+    let ResumeArgs { session, task, place, model, behaviour } = args;
+    carry_out(context, place, (model, behaviour), Job::Resume { session, task })
+}
+
+fn carry_out(
+    context: &Context,
+    place: PlaceArgs,
+    (model, behaviour): (ModelChoice, BehaviourArgs),
+    job: Job,
+) -> Outcome {
+    let output = behaviour.output;
+    let listener = progress::listener(context.screen, output, behaviour.no_content);
+    let config = config(context, place, model, behaviour);
+    let result = match run::run(&config, job, listener) {
+        Ok(result) => result,
+        Err(error) if output == Output::Text => return Err(error.into()),
+        Err(error) => return failed_start(context, &error.into()),
+    };
+    show(context, &result, output)?;
+    Ok(Exit::Command(result.exit_code))
+}
+
+/// A script gets an object even if nothing could start.
+fn failed_start(context: &Context, error: &CommandError) -> Outcome {
+    let object = serde_json::json!({
+        "type": "result",
+        "status": "failed",
+        "finish_reason": "start_failure",
+        "error": error.to_string(),
+        "exit_code": error.exit().code(),
+    });
+    context.screen.out(&json(&object)?);
+    context.screen.err(&format!("error: {error}"));
+    Ok(error.exit())
+}
+
+fn show(context: &Context, result: &RunResult, output: Output) -> Result<(), CommandError> {
+    match output {
+        Output::Json => context.screen.out(&json(result)?),
+        // The last event was the result.
+        Output::StreamJson => {}
+        Output::Text => show_text(context, result),
+    }
+    Ok(())
+}
+
+fn show_text(context: &Context, result: &RunResult) {
+    let screen = context.screen;
+    if !result.answer.is_empty() {
+        screen.out(&escape_keeping_lines(&result.answer));
+    }
+    if let Some(error) = &result.error {
+        screen.err(&format!("{} {error}", screen.paint(Tone::Bad, "error:")));
+    }
+    let denied = result.denials.len();
+    let refused = if denied == 0 { String::new() } else { format!(", {denied} calls denied") };
+    let tokens = result.usage.input.saturating_add(result.usage.output);
+    let line = format!(
+        "{} after {} turns, {tokens} tokens{refused}; session {} (stoplog audit log {})",
+        result.finish_reason.as_str(),
+        result.turns,
+        result.session,
+        result.session.short(),
+    );
+    screen.err(&screen.paint(Tone::Dim, &line));
+}
+
+/// The configuration that the flags describe.
+pub(super) fn config(
+    context: &Context,
+    place: PlaceArgs,
+    model: ModelChoice,
+    behaviour: BehaviourArgs,
+) -> RunConfig {
+    RunConfig {
+        environment: context.environment.clone(),
+        state_directory: context.state_directory.clone(),
+        workspace: place.workspace,
+        policies: place.policy,
+        role: place.role,
+        model: ModelWish {
+            name: model.model,
+            base_url: model.base_url,
+            key_file: model.key_file,
+            ca_file: model.ca_file,
+            no_stream: model.no_stream,
+            embedded: None,
+        },
+        tools: behaviour.tools,
+        max_iterations: behaviour.max_iterations,
+        temperature: model.temperature,
+        max_tokens: model.max_tokens,
+        thinking: match model.thinking {
+            Thinking::None => ThinkingLevel::None,
+            Thinking::Low => ThinkingLevel::Low,
+            Thinking::Medium => ThinkingLevel::Medium,
+            Thinking::High => ThinkingLevel::High,
+        },
+        headless: behaviour.headless,
+        shows_pieces: behaviour.output == Output::StreamJson,
+        namespaces: Namespaces::Auto,
+        home: None,
+    }
+}

@@ -1,0 +1,10 @@
+//! Policy files: their types, where they come from, how they are read, and what is said when they
+//! are wrong. Nothing here decides on a call.
+
+pub mod diagnostic;
+pub mod located;
+mod read;
+pub mod schema;
+pub mod source;
+
+pub use read::{LANGUAGE_VERSION, read};

@@ -1,0 +1,352 @@
+//! Patterns over paths: placeholders, globs, and what of them a kernel can grant.
+//!
+//! `*` and `?` stay inside one name, `**` is any number of directories and stands alone between
+//! slashes, `directory/**` also means the directory itself. Paths are absolute and resolved before
+//! they come here.
+
+use super::PatternError;
+use super::pattern::{PathPattern, names};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// What placeholders stand for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// `{workspace}`
+    pub workspace: PathBuf,
+    /// `{home}`; patterns that need it mean nothing where there is none.
+    pub home: Option<PathBuf>,
+    /// `{tmp}`: the session's temporary directory as the cell sees it.
+    pub tmp: PathBuf,
+    /// Directories of stoplog itself (state, configuration): no tool may touch them, whatever a
+    /// policy says.
+    pub protected: Vec<PathBuf>,
+}
+
+impl Places {
+    /// The places that examples in policy files are written for.
+    #[must_use]
+    pub fn example() -> Self {
+        Self {
+            workspace: "/home/user/project".into(),
+            home: Some("/home/user".into()),
+            tmp: "/tmp".into(),
+            protected: Vec::new(),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<Option<&Path>> {
+        match name {
+            "workspace" => Some(Some(&self.workspace)),
+            "home" => Some(self.home.as_deref()),
+            "tmp" => Some(Some(&self.tmp)),
+            _ => None,
+        }
+    }
+}
+
+/// Names of the placeholders.
+pub const PLACEHOLDERS: [&str; 3] = ["workspace", "home", "tmp"];
+
+/// What a pattern means, with placeholders filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shape {
+    /// One path.
+    Exact(PathBuf),
+    /// A directory and everything below it.
+    Tree(PathBuf),
+    /// Anything else, as a glob over absolute paths.
+    Glob(String),
+}
+
+/// Checks a pattern by its text alone.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check(text: &str) -> Result<(), PatternError> {
+    if text.is_empty() {
+        return Err(("empty-pattern", "the pattern is empty".into(), None));
+    }
+    if text.contains('\0') {
+        return Err(("bad-pattern", "the pattern holds a NUL byte".into(), None));
+    }
+    check_placeholders(text)?;
+    if !(text.starts_with('/') || text.starts_with("**/") || starts_with_placeholder(text)) {
+        let help = format!("write `{{workspace}}/{text}`, an absolute path, or `**/{text}`");
+        return Err(("relative-pattern", "the pattern is not absolute".into(), Some(help)));
+    }
+    check_components(text)
+}
+
+fn starts_with_placeholder(text: &str) -> bool {
+    PLACEHOLDERS.iter().any(|name| {
+        text.strip_prefix('{')
+            .and_then(|rest| rest.strip_prefix(name))
+            .and_then(|rest| rest.strip_prefix('}'))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+fn check_placeholders(text: &str) -> Result<(), PatternError> {
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let is_at_front = before.is_empty() && rest.len() == text.len();
+        let Some((name, tail)) = after.split_once('}') else {
+            return Err(("bad-pattern", "`{` has no `}`".into(), None));
+        };
+        if !name.contains(',') && !PLACEHOLDERS.contains(&name) {
+            let near = super::super::file::diagnostic::did_you_mean(name, PLACEHOLDERS);
+            let help = near.map_or_else(
+                || "known are `{workspace}`, `{home}` and `{tmp}`".to_owned(),
+                |near| format!("did you mean `{{{near}}}`?"),
+            );
+            return Err((
+                "unknown-placeholder",
+                format!("unknown placeholder `{{{name}}}`"),
+                Some(help),
+            ));
+        }
+        if PLACEHOLDERS.contains(&name) && !is_at_front {
+            let message = format!("`{{{name}}}` is absolute and stands only at the front");
+            return Err(("never-matches", message, None));
+        }
+        rest = tail;
+    }
+    Ok(())
+}
+
+fn check_components(text: &str) -> Result<(), PatternError> {
+    let body = text.strip_prefix('/').unwrap_or(text);
+    if body.is_empty() {
+        return Ok(());
+    }
+    for component in body.split('/') {
+        let problem = match component {
+            "" => "holds an empty name (`//` or a `/` at the end)",
+            "." | ".." => "holds `.` or `..`",
+            name if name != "**" && name.contains("**") => {
+                let help = "`**` stands alone between slashes".to_owned();
+                return Err((
+                    "bad-pattern",
+                    format!("`{name}` mixes `**` with other text"),
+                    Some(help),
+                ));
+            }
+            _ => continue,
+        };
+        let message = format!("the pattern {problem}; resolved paths never look like that");
+        let help = "write `directory` for the directory or `directory/**` for all below it";
+        return Err(("never-matches", message, Some(help.to_owned())));
+    }
+    PathPattern::parse(&strip_placeholders(text))
+        .map(drop)
+        .map_err(|problem| ("bad-pattern", format!("not a usable pattern: {problem}"), None))
+}
+
+fn strip_placeholders(text: &str) -> String {
+    PLACEHOLDERS
+        .iter()
+        .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), "/x"))
+}
+
+/// The pattern with placeholders filled in; `None` if it needs a place that does not exist, or one
+/// whose name is not UTF-8.
+#[must_use]
+pub fn expand(text: &str, places: &Places) -> Option<Shape> {
+    let mut literal = String::new();
+    let mut glob = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        literal.push_str(before);
+        glob.push_str(before);
+        let (name, tail) = after.split_once('}')?;
+        match places.get(name) {
+            Some(place) => {
+                let place = place?.to_str()?;
+                literal.push_str(place);
+                glob.push_str(&escape(place));
+            }
+            None => glob.push_str(&format!("{{{name}}}")),
+        }
+        rest = tail;
+    }
+    literal.push_str(rest);
+    glob.push_str(rest);
+    let is_plain = |text: &str| !text.contains(['*', '?', '[', ']', '\\']);
+    let plain_source = is_plain(text.strip_suffix("/**").unwrap_or(text)) && !text.contains(',');
+    Some(match (plain_source, text.strip_suffix("/**")) {
+        (true, None) => Shape::Exact(literal.into()),
+        (true, Some(_)) => {
+            let root = literal.strip_suffix("/**").unwrap_or(&literal);
+            Shape::Tree(if root.is_empty() { "/".into() } else { root.into() })
+        }
+        (false, _) => Shape::Glob(glob),
+    })
+}
+
+/// `text` as a pattern that matches it alone.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',');
+    let each = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
+    text.chars().flat_map(each).collect()
+}
+
+impl Shape {
+    fn patterns(&self) -> Result<Vec<PathPattern>, &'static str> {
+        match self {
+            Self::Exact(path) => Ok(vec![PathPattern::exact(path)]),
+            Self::Tree(path) => Ok(vec![PathPattern::exact(path).with_below()]),
+            Self::Glob(glob) => PathPattern::parse(glob),
+        }
+    }
+}
+
+/// One pattern of an index.
+#[derive(Debug)]
+pub struct GlobEntry {
+    /// Index of the rule that it belongs to.
+    pub owner: usize,
+    /// Its shape.
+    pub shape: Shape,
+    /// Whether the rule denies or asks: then what lies below a match is meant too, and letters match
+    /// in either case, because some file systems do not tell them apart.
+    pub is_refusal: bool,
+    /// Whether it takes paths out of the rule.
+    pub is_exception: bool,
+}
+
+/// Many patterns that are matched at once; each belongs to an owner. A path is compared only with
+/// the patterns that share a plain name with it.
+#[derive(Debug, Default)]
+pub struct GlobIndex {
+    patterns: Vec<(PathPattern, usize, bool)>,
+    by_first: HashMap<Vec<u8>, Vec<usize>>,
+    by_any: HashMap<Vec<u8>, Vec<usize>>,
+    others: Vec<usize>,
+}
+
+impl GlobIndex {
+    /// Builds the index.
+    ///
+    /// # Errors
+    /// The owner whose pattern could not be built, with the reason.
+    pub fn new(entries: &[GlobEntry]) -> Result<Self, (usize, String)> {
+        let mut index = Self::default();
+        for entry in entries {
+            let patterns =
+                entry.shape.patterns().map_err(|problem| (entry.owner, problem.to_owned()))?;
+            for mut pattern in patterns {
+                if entry.is_refusal && !entry.is_exception {
+                    pattern = pattern.with_below().folded();
+                }
+                index.add(pattern, entry.owner, entry.is_exception);
+            }
+        }
+        Ok(index)
+    }
+
+    fn add(&mut self, pattern: PathPattern, owner: usize, is_exception: bool) {
+        let at = self.patterns.len();
+        if let Some(name) = pattern.first_name() {
+            self.by_first.entry(name.to_ascii_lowercase()).or_default().push(at);
+        } else if let Some(name) = pattern.name_behind_any() {
+            self.by_any.entry(name.to_ascii_lowercase()).or_default().push(at);
+        } else {
+            self.others.push(at);
+        }
+        self.patterns.push((pattern, owner, is_exception));
+    }
+
+    /// The owners whose patterns match `path` and whose exceptions do not, each once.
+    #[must_use]
+    pub fn owners_of(&self, path: &Path) -> Vec<usize> {
+        let names = names(path);
+        let mut candidates: Vec<usize> = self.others.clone();
+        for (position, name) in names.iter().enumerate() {
+            let name = name.to_ascii_lowercase();
+            if position == 0 {
+                candidates.extend(self.by_first.get(&name).into_iter().flatten());
+            }
+            candidates.extend(self.by_any.get(&name).into_iter().flatten());
+        }
+        let (mut hits, mut exceptions) = (Vec::new(), Vec::new());
+        for (pattern, owner, is_exception) in
+            candidates.iter().filter_map(|at| self.patterns.get(*at))
+        {
+            if pattern.fits(&names) {
+                if *is_exception { exceptions.push(*owner) } else { hits.push(*owner) }
+            }
+        }
+        hits.sort_unstable();
+        hits.dedup();
+        hits.retain(|owner| !exceptions.contains(owner));
+        hits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        check(pattern).unwrap();
+        let shape = expand(pattern, &Places::example()).unwrap();
+        let entry = GlobEntry { owner: 0, shape, is_refusal: false, is_exception: false };
+        !GlobIndex::new(&[entry]).unwrap().owners_of(Path::new(path)).is_empty()
+    }
+
+    #[test]
+    fn globs_mean_what_the_reference_says() {
+        for (pattern, path, expected) in [
+            ("/a/**", "/a", true),
+            ("/a/**", "/a/b/c", true),
+            ("/a/**", "/ab", false),
+            ("/a/*", "/a/b/c", false),
+            ("/a/*", "/a/b", true),
+            ("/**", "/", true),
+            ("/**", "/x", true),
+            ("**/.env", "/w/x/.env", true),
+            ("**/.env", "/.env", true),
+            ("**/.env", "/w/x.env", false),
+            ("**/.git/hooks/**", "/w/.git/hooks", true),
+            ("**/.git/hooks/**", "/w/.git/hooks/pre-commit", true),
+            ("{workspace}/**", "/home/user/project", true),
+            ("{workspace}/**", "/home/user/project2", false),
+            ("{home}/.{ssh,aws}/**", "/home/user/.aws/config", true),
+            ("{home}/.{ssh,aws}/**", "/home/user/.ssh", true),
+            ("/a/[bc]", "/a/b", true),
+        ] {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_cannot_be_meant_are_refused() {
+        for (pattern, code) in [
+            ("", "empty-pattern"),
+            ("src/**", "relative-pattern"),
+            ("{workspce}/**", "unknown-placeholder"),
+            ("{workspace}x/**", "relative-pattern"),
+            ("/a/**b", "bad-pattern"),
+            ("/a/../b", "never-matches"),
+            ("/a//b", "never-matches"),
+            ("/a/", "never-matches"),
+            ("/a/[", "bad-pattern"),
+            ("/a/{b", "bad-pattern"),
+        ] {
+            assert_eq!(check(pattern).unwrap_err().0, code, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_place_with_glob_characters_is_taken_literally() {
+        let places = Places { workspace: "/w/[a]*{b}".into(), ..Places::example() };
+        let shape = expand("{workspace}/**", &places).unwrap();
+        assert_eq!(shape, Shape::Tree("/w/[a]*{b}".into()));
+        let entry = GlobEntry { owner: 3, shape, is_refusal: false, is_exception: false };
+        let index = GlobIndex::new(&[entry]).unwrap();
+        assert_eq!(index.owners_of(Path::new("/w/[a]*{b}/x")), [3]);
+        assert!(index.owners_of(Path::new("/w/ab/x")).is_empty());
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a run could not start: typed, with a text that says what to do, and the exit code it means.
+
+use crate::audit::AuditError;
+use crate::base::exit::Exit;
+use crate::model::ModelError;
+use crate::policy::{BindError, Diagnostics};
+use crate::sandbox::SetupFailed;
+use crate::session::{SessionError, StoreError};
+use std::path::PathBuf;
+
+/// Why a run could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something that was asked for on the command line cannot be.
+    #[error("{0}")]
+    Usage(String),
+    /// The workspace cannot be used.
+    #[error("workspace `{}` {problem}", path.display())]
+    Workspace {
+        /// As given.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        problem: String,
+    },
+    /// A file that was named cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A policy is wrong; every error of every file.
+    #[error("{0}")]
+    Policy(Diagnostics),
+    /// A policy file may not be trusted, or cannot be found.
+    #[error("{0}")]
+    PolicySource(String),
+    /// A policy does not fit these places.
+    #[error("the policy cannot be used here: {0}")]
+    Bind(#[from] BindError),
+    /// The model cannot be used.
+    #[error("{0}")]
+    Model(#[from] ModelError),
+    /// The session cannot be used.
+    #[error("{0}")]
+    Session(#[from] SessionError),
+    /// The state directory cannot be used.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A resumed session would get more than it had.
+    #[error("the session is not resumed: {0}")]
+    Wider(String),
+    /// The session cannot go on as it is.
+    #[error("the session is blocked: {0}")]
+    Blocked(String),
+    /// The audit log cannot be used.
+    #[error("{0}")]
+    Audit(#[from] AuditError),
+    /// The directory of the audit logs cannot be made.
+    #[error("the directory of the audit logs, `{}`: {source}", path.display())]
+    AuditDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The cell cannot be made.
+    #[error("the sandbox cannot be set up: {0}")]
+    Sandbox(#[from] SetupFailed),
+    /// A guarantee is missing that the policy requires, or that nobody can wave through.
+    #[error("a sandbox guarantee is not met: {0}")]
+    Guarantee(String),
+    /// The machine failed us.
+    #[error("{0}")]
+    Machine(#[from] std::io::Error),
+}
+
+impl RunError {
+    /// The exit code.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Usage(_) | Self::Workspace { .. } | Self::Unreadable { .. } => Exit::Usage,
+            Self::Policy(_) | Self::PolicySource(_) | Self::Bind(_) => Exit::Policy,
+            // A model that cannot even be set up was described wrongly.
+            Self::Model(_) => Exit::Usage,
+            Self::Session(SessionError::DiskFull { .. }) => Exit::Record,
+            Self::Session(_) => Exit::Session,
+            Self::Store(_) => Exit::Usage,
+            Self::Wider(_) | Self::Blocked(_) => Exit::Session,
+            Self::Audit(_) | Self::AuditDirectory { .. } => Exit::Record,
+            Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
+            Self::Machine(_) => Exit::Fault,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Going on with an earlier session. It gets what it had or less: the policy that the log recorded, or
+//! one that is at most as wide; the same role and workspace; no further tools.
+
+use super::error::RunError;
+use super::model::{self, ModelWish};
+use super::setup::{self, Grounds, Opened, check_role};
+use super::{RunConfig, policies};
+use crate::agent::events::Listener;
+use crate::agent::{Parts, Start};
+use crate::audit::log_path;
+use crate::audit::read::Lines;
+use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
+use crate::base::clock::Clock;
+use crate::chain::abort::AbortSignal;
+use crate::policy::{Layer, PolicySet, PolicySource};
+use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
+use std::path::Path;
+
+/// Opens the session, checks that nothing gets wider, and recovers what a crash cut off.
+pub(super) fn open_session(
+    config: &RunConfig,
+    wanted: &str,
+    task: Option<String>,
+    abort: &AbortSignal,
+    listener: Listener,
+) -> Result<(Parts, Start), RunError> {
+    let state = setup::state_directory(config.state_directory.as_deref(), &config.environment)?;
+    let directory = Store::open(&state, &[])?.find(wanted)?;
+    let (journal, _torn) = Journal::open(&directory.journal(), Clock::System)?;
+    let header = journal.state().header.clone();
+    let earlier = journal.state().extension.run_contexts.last().cloned();
+    let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
+    let recorded = recorded_policy(&state.join("audit"), directory.id())?;
+    let set = if config.policies.is_empty() { Some(recorded.clone()) } else { None };
+    let grounds = setup::grounds(config, set)?;
+    refuse_wider(&grounds, &recorded)?;
+    check_role(&grounds.policy, config.role.as_deref())?;
+    let (model, _) = model::connect(&config.model, &config.environment)?;
+    let words = task.clone().unwrap_or_default();
+    let opened = Opened { grounds, directory, journal, model, task: &words, resumed: true };
+    let mut parts = setup::assemble(config, opened, abort, listener)?;
+    let start = recover(&mut parts, task)?;
+    Ok((parts, start))
+}
+
+/// What is not said is as the session had it.
+fn continued(
+    config: &RunConfig,
+    workspace: &Path,
+    header: &crate::session::Header,
+    earlier: Option<&RunContext>,
+) -> Result<RunConfig, RunError> {
+    let mut config = config.clone();
+    if let Some(given) = &config.workspace {
+        let same = std::fs::canonicalize(given).is_ok_and(|given| given == workspace);
+        if !same {
+            let cwd = crate::base::text::escape(&header.cwd);
+            return Err(RunError::Wider(format!("it works in `{cwd}`, not in another workspace")));
+        }
+    }
+    config.workspace = Some(workspace.to_owned());
+    if config.model.name.is_none() && config.model.embedded.is_none() {
+        let name = format!("{}/{}", header.provider, header.model);
+        config.model = ModelWish { name: Some(name), ..config.model };
+    }
+    if let Some(earlier) = earlier {
+        let had = Some(earlier.role.clone()).filter(|role| role != "none");
+        if config.role.is_some() && config.role != had {
+            return Err(RunError::Wider(format!("its role is `{}`", earlier.role)));
+        }
+        config.role = had;
+        let extra = config.tools.iter().flatten().find(|tool| !earlier.tools.contains(tool));
+        if let Some(extra) = extra {
+            return Err(RunError::Wider(format!("it never had the tool `{extra}`")));
+        }
+        config.tools.get_or_insert_with(|| earlier.tools.clone());
+    }
+    Ok(config)
+}
+
+/// The policy that the session last ran under, from the text in its log.
+fn recorded_policy(
+    directory: &Path,
+    session: &crate::base::ids::Id,
+) -> Result<PolicySet, RunError> {
+    let path = log_path(directory, session);
+    let unusable = |problem: String| RunError::Blocked(format!("its log {problem}"));
+    let lines = Lines::open(&path).map_err(|error| unusable(error.to_string()))?;
+    let mut found = None;
+    for line in lines {
+        let line = line.map_err(|error| unusable(error.to_string()))?;
+        let Ok(Record { body: Body::Session(session), .. }) = Record::from_line(&line.bytes) else {
+            continue;
+        };
+        if !session.policy.sources.is_empty() {
+            found = Some(session.policy);
+        }
+    }
+    let PolicyRecord { digest, sources } =
+        found.ok_or_else(|| unusable("holds no policy".to_owned()))?;
+    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
+    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
+    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
+    let set = policies::load_recorded(given, &extended)?;
+    if set.digest() != digest {
+        return Err(unusable(format!("holds a policy whose digest is not {digest}")));
+    }
+    Ok(set)
+}
+
+fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {
+    let layer = Layer::ALL.into_iter().find(|layer| layer.as_str() == recorded.layer)?;
+    let text = recorded.text.raw().to_owned();
+    Some(PolicySource { name: recorded.name.raw().to_owned(), layer, text })
+}
+
+fn refuse_wider(grounds: &Grounds, recorded: &PolicySet) -> Result<(), RunError> {
+    let now = grounds.policy.set();
+    if now.is_at_most(recorded) {
+        return Ok(());
+    }
+    Err(RunError::Wider(format!(
+        "its policy {} may only be narrowed, and {} is not a narrower one; leave --policy out, or \
+         start a new session",
+        recorded.digest().short(),
+        now.digest().short()
+    )))
+}
+
+/// Closes what cannot go on and says where the loop begins.
+fn recover(parts: &mut Parts, task: Option<String>) -> Result<Start, RunError> {
+    let environment = parts.journal.state().header.environment_identity.clone();
+    let settings = &parts.settings;
+    let current = CurrentConfiguration::new(&settings.snapshot, environment, &settings.contracts);
+    let mode = if task.is_some() { RecoverMode::Close } else { RecoverMode::Continue };
+    let recovery = parts.journal.recover(&current, mode)?;
+    parts.in_flight = recovery.in_flight;
+    match (recovery.next, task) {
+        (NextAction::UserMessage, Some(task)) => Ok(Start::Task(task)),
+        (NextAction::UserMessage, None) => Err(RunError::Usage(
+            "the session is at its end; give a further task: stoplog resume ID 'TASK'".to_owned(),
+        )),
+        (NextAction::Step(_) | NextAction::Tool(_), _) => Ok(Start::Interrupted),
+        (NextAction::Blocked(reason), _) => Err(RunError::Blocked(format!(
+            "{}; restore it, or give a further task, which closes the interrupted one",
+            reason.explain()
+        ))),
+    }
+}

@@ -1,0 +1,466 @@
+//! The start of a new session, in the order in which failures cost least: arguments, policy, places,
+//! state directory, cell, model, and only then files that remain.
+
+use super::cell::{self, CellInputs};
+use super::environment::Environment;
+use super::error::RunError;
+use super::model::{self, ModelName};
+use super::{RunConfig, policies, workspace};
+use crate::agent::Parts;
+use crate::agent::background::BackgroundQueue;
+use crate::agent::events::{Event, Listener};
+use crate::agent::prompt;
+use crate::agent::settings::{AgentSettings, Budget};
+use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Session as SessionRecord};
+use crate::audit::{AuditWriter, Redactor};
+use crate::base::clock::Clock;
+use crate::base::digest::Digest;
+use crate::base::ids::Id;
+use crate::base::json::canonical;
+use crate::base::limits;
+use crate::base::text::Untrusted;
+use crate::call::request::ToolName;
+use crate::chain::Chain;
+use crate::chain::abort::AbortSignal;
+use crate::chain::guardian::Guardian;
+use crate::chain::permission::{Permission, Prompter};
+use crate::chain::subject::Setting;
+use crate::model::{Model, RetryPolicy};
+use crate::policy::{BoundPolicy, Places, PolicySet};
+use crate::sandbox::Enforced;
+use crate::session::{
+    ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
+    SnapshotTool, Store, ToolContract,
+};
+use crate::tools::definitions::definitions;
+use crate::tools::toolbox::{OutputDirectory, Toolbox};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Version of what the built-in tools do; a changed meaning gets a new number, so that a resumed
+/// session does not repeat a call under another meaning.
+const TOOL_VERSION: &str = "v1";
+
+/// What stands before any session: where, and under which rules.
+#[derive(Debug)]
+pub struct Grounds {
+    /// The workspace, resolved.
+    pub workspace: PathBuf,
+    /// Sessions.
+    pub store: Store,
+    /// The state directory.
+    pub state: PathBuf,
+    /// The policy, bound to its places.
+    pub policy: Arc<BoundPolicy>,
+}
+
+/// Resolves the workspace and the state directory and loads the policy; `set` replaces the files of
+/// the configuration by a set that is loaded already.
+///
+/// # Errors
+/// [`RunError`] for whatever cannot be used.
+pub fn grounds(config: &RunConfig, set: Option<PolicySet>) -> Result<Grounds, RunError> {
+    let workspace = workspace::resolve(config.workspace.as_deref(), &config.environment)?;
+    let set = match set {
+        Some(set) => set,
+        None => policies::load(&config.policies, Some(&workspace), &config.environment)?,
+    };
+    let state = state_directory(config.state_directory.as_deref(), &config.environment)?;
+    let store = Store::open(&state, &[&workspace])?;
+    let home = config.home.clone().or_else(|| config.environment.home());
+    let home = home.map(|home| std::fs::canonicalize(&home).unwrap_or(home));
+    let state = std::fs::canonicalize(&state)?;
+    let places = Places {
+        workspace: workspace.clone(),
+        home,
+        tmp: PathBuf::from("/tmp"),
+        protected: policies::protected(&state, &workspace, &config.policies, &config.environment),
+    };
+    let policy = Arc::new(set.bind(&places)?);
+    Ok(Grounds { workspace, store, state, policy })
+}
+
+/// The state directory: what is given, or what XDG says.
+///
+/// # Errors
+/// [`RunError::Usage`] if neither is there.
+pub fn state_directory(
+    given: Option<&Path>,
+    environment: &Environment,
+) -> Result<PathBuf, RunError> {
+    let chosen = given.map(Path::to_owned).or_else(|| environment.state_directory());
+    let chosen = chosen.ok_or_else(|| {
+        RunError::Usage("neither HOME nor XDG_STATE_HOME is set; give --state-dir DIR".to_owned())
+    })?;
+    Ok(std::path::absolute(chosen)?)
+}
+
+/// Makes a new session and everything around it.
+pub(super) fn new_session(
+    config: &RunConfig,
+    task: &str,
+    abort: &AbortSignal,
+    listener: Listener,
+) -> Result<Parts, RunError> {
+    if task.trim().is_empty() {
+        return Err(RunError::Usage("the task is empty; say what to do".to_owned()));
+    }
+    let grounds = grounds(config, None)?;
+    check_role(&grounds.policy, config.role.as_deref())?;
+    let (model, name) = model::connect(&config.model, &config.environment)?;
+    let header = header(&grounds.workspace, &name);
+    let (directory, journal) = grounds.store.create(header, Clock::System)?;
+    assemble(
+        config,
+        Opened { grounds, directory, journal, model, task, resumed: false },
+        abort,
+        listener,
+    )
+}
+
+/// A session whose journal is open.
+pub(super) struct Opened<'a> {
+    pub(super) grounds: Grounds,
+    pub(super) directory: SessionDirectory,
+    pub(super) journal: Journal,
+    pub(super) model: Model,
+    pub(super) task: &'a str,
+    pub(super) resumed: bool,
+}
+
+/// Puts the parts of a run together and writes the first records.
+pub(super) fn assemble(
+    config: &RunConfig,
+    opened: Opened<'_>,
+    abort: &AbortSignal,
+    mut listener: Listener,
+) -> Result<Parts, RunError> {
+    let Opened { grounds, directory, journal, model, task, resumed } = opened;
+    let policy = Arc::clone(&grounds.policy);
+    let cell = Arc::new(cell::base(
+        &policy,
+        CellInputs {
+            environment: &config.environment,
+            workspace: &grounds.workspace,
+            private_tmp: Some(directory.tmp()),
+            quarantine: Some(directory.quarantine()),
+            namespaces: config.namespaces,
+        },
+    )?);
+    let enforced = cell::probe(&cell)?;
+    let settings = settings(config, &policy, &grounds.workspace, &model)?;
+    let session = directory.id().clone();
+    let mut log = open_log(&grounds, &session)?;
+    let facts = RunFacts {
+        resumed,
+        role: role(config, &policy),
+        tools: settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),
+        model: model.identity(),
+        enforced: serde_json::to_value(&enforced).unwrap_or_default(),
+    };
+    let record = session_record(config, &grounds, &session, &facts);
+    let receipt = log.append(&Body::Session(Box::new(record)))?;
+    let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
+    listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
+    let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
+    let chain = Chain {
+        abort: abort.clone(),
+        guardian: guardian(config, &policy)?,
+        permission: Some(permission(config, &policy)),
+        cell: Arc::clone(&cell),
+        setting: Arc::new(Setting {
+            workspace: grounds.workspace.clone(),
+            home: policy.places().home.clone(),
+            role: config.role.clone(),
+            task: task.to_owned(),
+        }),
+        person: person(&config.environment),
+        policy,
+    };
+    Ok(Parts {
+        session,
+        context,
+        settings,
+        model: Arc::new(model),
+        chain,
+        toolbox: Arc::new(Toolbox::new(cell, Some(outputs))),
+        journal,
+        log,
+        background: BackgroundQueue::default(),
+        in_flight: Vec::new(),
+        listener,
+    })
+}
+
+pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, RunError> {
+    let directory = audit_directory(&grounds.state)?;
+    let patterns = grounds.policy.audit().redact.iter();
+    let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
+    let redactor = patterns.and_then(|patterns| Redactor::new(&patterns));
+    let redactor = redactor.map_err(|error| {
+        RunError::Usage(format!("the redaction patterns of `[audit]` are too large: {error}"))
+    })?;
+    Ok(AuditWriter::open(&directory, session, redactor, Clock::System)?)
+}
+
+/// Where the logs lie; made with mode 0700 if it is missing.
+///
+/// # Errors
+/// The system's.
+pub fn audit_directory(state: &Path) -> Result<PathBuf, RunError> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    let directory = state.join("audit");
+    match std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory) {
+        Ok(()) => Ok(directory),
+        Err(source) => Err(RunError::AuditDirectory { path: directory, source }),
+    }
+}
+
+fn header(workspace: &Path, name: &ModelName) -> Header {
+    let workspace = workspace.to_string_lossy().into_owned();
+    Header {
+        id: Id::new(),
+        created_at: 0,
+        cwd: workspace.clone(),
+        provider: name.provider.clone(),
+        model: name.model.clone(),
+        environment_identity: workspace,
+        extensions: Vec::new(),
+    }
+}
+
+/// A role that no layer knows would be refused at every call; better said at once.
+pub(super) fn check_role(policy: &BoundPolicy, role: Option<&str>) -> Result<(), RunError> {
+    let known = policy.roles();
+    match role {
+        Some(role) if !known.contains(&role) => Err(RunError::Usage(format!(
+            "role `{}` is not in the policy; it has {}",
+            crate::base::text::escape(role),
+            if known.is_empty() { "no roles".to_owned() } else { known.join(", ") }
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Tools by name; those that the role may not use are not offered either.
+fn tools(config: &RunConfig, policy: &BoundPolicy) -> Result<BTreeSet<ToolName>, RunError> {
+    let wanted = match &config.tools {
+        None => ToolName::ALL.into_iter().collect(),
+        Some(names) => names.iter().map(|name| tool(name)).collect::<Result<BTreeSet<_>, _>>()?,
+    };
+    let allowed = |tool: &ToolName| {
+        policy.role_gate(config.role.as_deref(), tool.as_str()) == crate::policy::RoleVerdict::Pass
+    };
+    Ok(wanted.into_iter().filter(allowed).collect())
+}
+
+fn tool(name: &str) -> Result<ToolName, RunError> {
+    ToolName::parse(name).ok_or_else(|| {
+        let known: Vec<&str> = ToolName::ALL.iter().map(|tool| tool.as_str()).collect();
+        let name = crate::base::text::escape(name);
+        RunError::Usage(format!("unknown tool `{name}`; known: {}", known.join(", ")))
+    })
+}
+
+fn settings(
+    config: &RunConfig,
+    policy: &BoundPolicy,
+    workspace: &Path,
+    model: &Model,
+) -> Result<AgentSettings, RunError> {
+    let tools = tools(config, policy)?;
+    let definitions = definitions(&tools);
+    let contracts: Vec<ToolContract> = definitions
+        .iter()
+        .map(|definition| ToolContract {
+            name: definition.name.clone(),
+            description: definition.description.clone(),
+            parameters: definition.parameters.clone(),
+            replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
+            replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
+        })
+        .collect();
+    let system = prompt::system(workspace, &tools);
+    let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
+    let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
+    let options = json!({
+        "temperature": temperature.to_string(),
+        "maxTokens": max_tokens.to_string(),
+        "thinking": config.thinking.as_str(),
+    });
+    let snapshot_tools = contracts.iter().map(|contract| SnapshotTool {
+        name: contract.name.clone(),
+        definition_digest: contract.definition_digest(),
+    });
+    let snapshot = ConfigurationSnapshot {
+        model: model.identity(),
+        system_prompt_digest: Digest::of(system.as_bytes()),
+        tools: snapshot_tools.collect(),
+        adapter_identity: "stoplog:v1".to_owned(),
+        routing_identity: model.identity(),
+        output_options_digest: Digest::of(canonical(&options).as_bytes()),
+    };
+    Ok(AgentSettings {
+        system,
+        tools,
+        definitions,
+        contracts,
+        snapshot,
+        temperature,
+        max_tokens,
+        thinking: config.thinking,
+        native_search: false,
+        budget: budget(config, policy),
+        retry: RetryPolicy::default(),
+        shows_pieces: config.shows_pieces,
+    })
+}
+
+/// The narrower of what the command line and the policy say.
+fn budget(config: &RunConfig, policy: &BoundPolicy) -> Budget {
+    let written = policy.limits();
+    let by_policy = written.iterations.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
+    let asked = config.max_iterations.or(by_policy).unwrap_or(limits::ITERATIONS_MAX);
+    Budget {
+        iterations: by_policy.map_or(asked, |most| asked.min(most)),
+        tool_calls: written.tool_calls,
+        tokens: written.tokens,
+        time: written.run_seconds.map(Duration::from_secs),
+        history: limits::HISTORY_MESSAGES_MAX,
+    }
+}
+
+pub(super) fn guardian(
+    config: &RunConfig,
+    policy: &BoundPolicy,
+) -> Result<Option<Guardian>, RunError> {
+    let written = policy.guardian();
+    if written.enabled != Some(true) {
+        return Ok(None);
+    }
+    let mut wish = config.model.clone();
+    if let Some(name) = &written.model {
+        // The reviewer is the policy's choice; an address that was given for the agent's model is
+        // not meant for it.
+        wish = model::ModelWish { name: Some(name.clone()), ..model::ModelWish::default() };
+        wish.ca_file.clone_from(&config.model.ca_file);
+    }
+    let (model, _) = model::connect(&wish, &config.environment)?;
+    Ok(Some(Guardian {
+        model: Arc::new(model),
+        time_max: written.timeout_ms.map(Duration::from_millis),
+        ask_on_failure: false,
+    }))
+}
+
+pub(super) fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
+    let prompter = if config.headless { Prompter::Headless } else { Prompter::Terminal };
+    Permission::new(prompter, policy.permission().timeout_ms.map(Duration::from_millis))
+}
+
+/// Who is at the terminal, for grant records.
+pub(super) fn person(environment: &Environment) -> String {
+    let name =
+        environment.text("USER").or_else(|| environment.text("LOGNAME")).unwrap_or("unknown");
+    format!("{name} (uid {})", rustix::process::getuid().as_raw())
+}
+
+/// The role that counts, by name.
+pub(super) fn role(config: &RunConfig, policy: &BoundPolicy) -> String {
+    config.role.as_deref().or_else(|| policy.default_role()).unwrap_or("none").to_owned()
+}
+
+/// What differs between the runs of one configuration.
+pub(super) struct RunFacts {
+    pub(super) resumed: bool,
+    pub(super) role: String,
+    pub(super) tools: Vec<String>,
+    pub(super) model: String,
+    pub(super) enforced: serde_json::Value,
+}
+
+/// The first record of a run.
+pub(super) fn session_record(
+    config: &RunConfig,
+    grounds: &Grounds,
+    session: &Id,
+    facts: &RunFacts,
+) -> SessionRecord {
+    let places = grounds.policy.places();
+    let mut shown = BTreeMap::from([
+        ("workspace".to_owned(), Untrusted::new(places.workspace.to_string_lossy())),
+        ("tmp".to_owned(), Untrusted::new(places.tmp.to_string_lossy())),
+        ("state".to_owned(), Untrusted::new(grounds.state.to_string_lossy())),
+    ]);
+    if let Some(home) = &places.home {
+        shown.insert("home".to_owned(), Untrusted::new(home.to_string_lossy()));
+    }
+    SessionRecord {
+        session: session.clone(),
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        resumed: facts.resumed,
+        uid: rustix::process::getuid().as_raw(),
+        login: config.environment.text("USER").map(Untrusted::new),
+        host: Untrusted::new(rustix::system::uname().nodename().to_string_lossy()),
+        pid: std::process::id(),
+        role: Untrusted::new(facts.role.as_str()),
+        headless: config.headless,
+        places: shown,
+        policy: policy_record(grounds.policy.set()),
+        tools: facts.tools.iter().map(Untrusted::new).collect(),
+        model: Untrusted::new(facts.model.as_str()),
+        enforced: facts.enforced.clone(),
+    }
+}
+
+fn run_context(
+    policy: &PolicySet,
+    facts: &RunFacts,
+    cell: String,
+    audit_sequence: u64,
+) -> RunContext {
+    RunContext {
+        operation_id: Id::new(),
+        policy: PolicyPin { digest: policy.digest(), audit_sequence: Some(audit_sequence) },
+        role: facts.role.clone(),
+        tools: facts.tools.clone(),
+        sandbox: cell,
+        parent: None,
+    }
+}
+
+fn init(
+    session: &Id,
+    workspace: &Path,
+    policy: &PolicySet,
+    facts: &RunFacts,
+    cell: &Enforced,
+) -> Event {
+    let mut shown = facts.enforced.clone();
+    if let Some(object) = shown.as_object_mut() {
+        object.insert("summary".to_owned(), cell.to_string().into());
+    }
+    Event::Init {
+        session: session.clone(),
+        model: facts.model.clone(),
+        policy: policy.digest().to_string(),
+        tools: facts.tools.clone(),
+        workspace: workspace.to_string_lossy().into_owned(),
+        role: facts.role.clone(),
+        cell: shown,
+    }
+}
+
+fn policy_record(set: &PolicySet) -> PolicyRecord {
+    let roots = set.roots();
+    let sources = set.files().into_iter().map(|file| PolicySourceRecord {
+        given: roots.iter().any(|root| root.name == file.name && root.digest == file.digest),
+        name: Untrusted::new(file.name.as_str()),
+        layer: file.layer.as_str().to_owned(),
+        text: Untrusted::new(file.text.as_str()),
+    });
+    PolicyRecord { digest: set.digest(), sources: sources.collect() }
+}

@@ -1,0 +1,200 @@
+//! Control groups: limits of the whole tree, where this machine lets us make one.
+//!
+//! Version 2 where the supervisor's own group hands its controllers on, version 1 as root. Where
+//! neither can be had the limits are resource limits alone, and `Enforced` says so. The monitor
+//! makes the groups, the cell's first process joins them, the monitor removes them at the end.
+
+use super::super::enforced::LimitsHeld;
+use super::super::spec::Limits;
+use super::super::wire::Cleaned;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, unlinkat};
+use rustix::process::getpid;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes of one control file; the longest that is read is a page.
+const CONTROL_BYTES_MAX: u64 = 4096;
+/// Tries to remove a group whose last process may still be leaving it.
+const REMOVE_TRIES: u32 = 100;
+/// Where control groups are mounted by every distribution.
+const MOUNT: &str = "/sys/fs/cgroup";
+
+/// The control groups of one cell.
+#[derive(Debug)]
+pub(super) struct ControlGroup {
+    held: LimitsHeld,
+    groups: Vec<Group>,
+}
+
+/// One directory of a control group file system.
+#[derive(Debug)]
+struct Group {
+    path: PathBuf,
+    directory: OwnedFd,
+    /// Opened by the monitor, whose rights decide when the cell joins.
+    members: OwnedFd,
+}
+
+impl ControlGroup {
+    /// Makes what can be made for these limits.
+    pub(super) fn create(limits: &Limits) -> Self {
+        let none = Self { held: LimitsHeld::Rlimit, groups: Vec::new() };
+        if limits.memory_bytes.is_none() && limits.processes.is_none() {
+            return none;
+        }
+        let Ok(own) = std::fs::read_to_string("/proc/self/cgroup") else { return none };
+        if let Ok(group) = version_2(&own, limits) {
+            return Self { held: LimitsHeld::CgroupV2, groups: vec![group] };
+        }
+        match version_1(&own, limits) {
+            Ok(groups) => Self { held: LimitsHeld::CgroupV1, groups },
+            Err(_) => none,
+        }
+    }
+
+    /// What bounds the cell.
+    pub(super) fn held(&self) -> LimitsHeld {
+        self.held
+    }
+
+    /// Moves this process into the groups.
+    pub(super) fn join(&self) -> io::Result<()> {
+        for group in &self.groups {
+            rustix::io::write(&group.members, b"0")?;
+        }
+        Ok(())
+    }
+
+    /// Reads what the groups counted and removes them. Called when no process of the cell lives.
+    pub(super) fn finish(self, cleaned: &mut Cleaned) {
+        for group in &self.groups {
+            let killed = ["memory.events", "memory.oom_control"]
+                .iter()
+                .find_map(|file| number_after(&group.read(file).ok()?, "oom_kill "));
+            cleaned.killed_for_memory += killed.unwrap_or(0);
+            let peak = ["memory.peak", "memory.max_usage_in_bytes"]
+                .iter()
+                .find_map(|file| group.read(file).ok()?.trim().parse().ok());
+            cleaned.tree_memory_bytes = cleaned.tree_memory_bytes.or(peak);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for _ in 0..REMOVE_TRIES {
+            match unlinkat(CWD, &self.path, AtFlags::REMOVEDIR) {
+                Err(rustix::io::Errno::BUSY) => std::thread::sleep(Duration::from_millis(1)),
+                Ok(()) | Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Group {
+    /// Makes a group below `parent`.
+    fn create(parent: &Path) -> io::Result<Self> {
+        let path = parent.join(format!("stoplog-{}", getpid().as_raw_pid()));
+        mkdir(&path, Mode::from_raw_mode(0o755))?;
+        let open = || {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let directory = openat(CWD, &path, flags, Mode::empty())?;
+            let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+            let members = openat(&directory, "cgroup.procs", flags, Mode::empty())?;
+            Ok::<_, rustix::io::Errno>((directory, members))
+        };
+        match open() {
+            Ok((directory, members)) => Ok(Self { path, directory, members }),
+            Err(error) => {
+                unlinkat(CWD, &path, AtFlags::REMOVEDIR).ok();
+                Err(error.into())
+            }
+        }
+    }
+
+    fn write(&self, file: &str, value: &str) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = openat(&self.directory, file, flags, Mode::empty())?;
+        File::from(file).write_all(value.as_bytes())
+    }
+
+    fn read(&self, file: &str) -> io::Result<String> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let file = openat(&self.directory, file, flags, Mode::empty())?;
+        let mut text = String::new();
+        File::from(file).take(CONTROL_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    }
+}
+
+fn version_2(own: &str, limits: &Limits) -> io::Result<Group> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
+    let path = path.ok_or(io::ErrorKind::NotFound)?;
+    let group = Group::create(&Path::new(MOUNT).join(path))?;
+    if let Some(bytes) = limits.memory_bytes {
+        group.write("memory.max", &bytes.to_string())?;
+        // Where swap is not accounted there is no such file, and no swap beyond the limit either.
+        group.write("memory.swap.max", "0").ok();
+        group.write("memory.oom.group", "1").ok();
+    }
+    if let Some(processes) = limits.processes {
+        group.write("pids.max", &processes.to_string())?;
+    }
+    Ok(group)
+}
+
+fn version_1(own: &str, limits: &Limits) -> io::Result<Vec<Group>> {
+    let mut groups = Vec::new();
+    if let Some(bytes) = limits.memory_bytes {
+        let group = Group::create(&version_1_parent(own, "memory")?)?;
+        group.write("memory.limit_in_bytes", &bytes.to_string())?;
+        // Where swap is not accounted there is no such file.
+        group.write("memory.memsw.limit_in_bytes", &bytes.to_string()).ok();
+        groups.push(group);
+    }
+    if let Some(processes) = limits.processes {
+        let group = Group::create(&version_1_parent(own, "pids")?)?;
+        group.write("pids.max", &processes.to_string())?;
+        groups.push(group);
+    }
+    Ok(groups)
+}
+
+/// The supervisor's own group of a controller, from lines such as `4:memory:/user`.
+fn version_1_parent(own: &str, controller: &str) -> io::Result<PathBuf> {
+    let path = own.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        controllers.split(',').any(|name| name == controller).then_some(path)
+    });
+    let path = path.ok_or(io::ErrorKind::NotFound)?;
+    Ok(Path::new(MOUNT).join(controller).join(path.trim_start_matches('/')))
+}
+
+fn number_after(text: &str, name: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_group_of_a_controller_is_found_in_either_form() {
+        let own = "8:pids,cpu:/a/b\n4:memory:/\n0::/user.slice\n";
+        assert_eq!(version_1_parent(own, "cpu").unwrap(), Path::new("/sys/fs/cgroup/cpu/a/b"));
+        assert_eq!(version_1_parent(own, "memory").unwrap(), Path::new("/sys/fs/cgroup/memory"));
+        assert!(version_1_parent(own, "freezer").is_err());
+    }
+
+    #[test]
+    fn kills_for_memory_are_counted_from_either_file() {
+        assert_eq!(number_after("low 0\noom 3\noom_kill 2\n", "oom_kill "), Some(2));
+        assert_eq!(
+            number_after("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "oom_kill "),
+            Some(1)
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! Landlock: the second wall for files, and the only one where there is no mount view.
+//!
+//! Every right and both scopes that the kernel's version knows are in one rule set. Nothing is best
+//! effort: an error fails the launch, and the version is reported.
+
+use super::super::enforced::{AtStep, SetupFailed, Step};
+use super::super::spec::{GrantAccess, Network};
+use super::super::sys;
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+};
+use rustix::fd::OwnedFd;
+use std::io;
+
+/// Rights below one open path.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// The path, opened as a path.
+    pub(super) node: OwnedFd,
+    /// Whether it is a directory; a file takes file rights alone.
+    pub(super) directory: bool,
+    /// What may be done below it.
+    pub(super) rights: Rights,
+}
+
+/// The version that scopes signals and abstract sockets.
+pub(super) const SCOPES_SINCE: u32 = 6;
+/// The version that handles TCP.
+const NETWORK_SINCE: u32 = 4;
+
+/// Sets of rights that a cell needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rights {
+    /// Those of a grant.
+    Grant(GrantAccess),
+    /// Names of a directory of the view's own, no content.
+    List,
+    /// Devices: read, write, control.
+    Devices,
+}
+
+impl Rights {
+    fn access(self, abi: ABI) -> BitFlags<AccessFs> {
+        let read = AccessFs::ReadFile | AccessFs::ReadDir;
+        match self {
+            Self::List => AccessFs::ReadDir.into(),
+            Self::Devices => {
+                (read | AccessFs::WriteFile | AccessFs::IoctlDev) & AccessFs::from_all(abi)
+            }
+            Self::Grant(access) => {
+                let mut rights = read;
+                if access.executes() {
+                    rights |= AccessFs::Execute;
+                }
+                if access.writes() {
+                    // REFER with them: without it a rename between two directories fails.
+                    rights |= AccessFs::from_write(abi)
+                        & !(AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev);
+                }
+                rights & AccessFs::from_all(abi)
+            }
+        }
+    }
+}
+
+/// Restricts this process for good. The version of the interface that is in force.
+pub(super) fn restrict(rules: &[Rule], network: Network) -> Result<u32, SetupFailed> {
+    let version = sys::landlock_abi().at(Step::Landlock)?;
+    let abi = ABI::from(version);
+    let version = u32::try_from(version).map_err(io::Error::other).at(Step::Landlock)?;
+    let enforce = || -> Result<RulesetStatus, landlock::RulesetError> {
+        let mut ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_all(abi))?;
+        if network == Network::Off && version >= NETWORK_SINCE {
+            ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
+        }
+        if version >= SCOPES_SINCE {
+            ruleset = ruleset.scope(Scope::from_all(abi))?;
+        }
+        let mut created = ruleset.create()?;
+        for rule in rules {
+            let mut access = rule.rights.access(abi);
+            if !rule.directory {
+                access &= AccessFs::from_file(abi);
+            }
+            created = created.add_rule(PathBeneath::new(&rule.node, access))?;
+        }
+        Ok(created.restrict_self()?.ruleset)
+    };
+    match enforce() {
+        Ok(RulesetStatus::FullyEnforced) => Ok(version),
+        Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => {
+            Err(SetupFailed::because(Step::Landlock, "the kernel enforces only a part of it"))
+        }
+        Err(error) => Err(SetupFailed::because(Step::Landlock, error.to_string())),
+    }
+}

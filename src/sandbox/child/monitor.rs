@@ -1,0 +1,176 @@
+//! The process between supervisor and cell. It is outside the cell and outlives it.
+//!
+//! It waits for the end of the cell or of the supervisor, whichever comes first; kills what is left;
+//! removes the control group; moves protected names that the call created aside; reports; ends. It
+//! holds no secret and its environment is empty.
+
+use super::super::enforced::{AtStep, SetupFailed, Step};
+use super::super::spec::{Namespaces, Network, SandboxSpec};
+use super::super::wire::{self, Cleaned, OutcomeReport, SetupReport};
+use super::confine::{self, Program};
+use super::groups::ControlGroup;
+use super::init::{self, Orders, Start};
+use super::privileges::Ids;
+use super::sentinel::Sentinel;
+use super::{Inherited, Serve, release_standard_streams, sweep, sys};
+use nix::sched::CloneFlags;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, geteuid, pidfd_open, pidfd_send_signal, setsid, waitpid,
+};
+use rustix::thread::{CapabilitySet, CapabilitySets};
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Runs the child's whole life. The copies of this process never return here.
+pub(super) fn run(serve: Serve) -> ExitCode {
+    let (inherited, spec) = match Inherited::take() {
+        Ok(taken) => taken,
+        Err(failed) => {
+            // Without the set-up pipe there is nobody to tell; the exit code says it.
+            if let Ok(setup) = sys::take_inherited(wire::SETUP_DESCRIPTOR) {
+                drop(wire::send(setup, &SetupReport::Failed(failed)));
+            }
+            return ExitCode::FAILURE;
+        }
+    };
+    let Inherited { setup, outcome, lifeline } = inherited;
+    match supervise(&spec, Wires { setup: &setup, outcome: &outcome, lifeline: &lifeline }, serve) {
+        Ok(watched) => {
+            drop(setup);
+            watched.until_over(spec.quarantine.as_deref(), &outcome, &lifeline)
+        }
+        Err(failed) => {
+            drop(wire::send(&setup, &SetupReport::Failed(failed)));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The pipes to the supervisor.
+#[derive(Clone, Copy)]
+pub(super) struct Wires<'a> {
+    pub(super) setup: &'a OwnedFd,
+    pub(super) outcome: &'a OwnedFd,
+    pub(super) lifeline: &'a OwnedFd,
+}
+
+/// A started cell.
+struct Watched {
+    process: Pid,
+    group: ControlGroup,
+    kind: Kind,
+}
+
+enum Kind {
+    /// The process is the init of the cell; the pipe brings the names to watch.
+    Init(OwnedFd),
+    /// The process is the program itself, and this process reaps.
+    Program,
+}
+
+fn supervise(spec: &SandboxSpec, wires: Wires<'_>, serve: Serve) -> Result<Watched, SetupFailed> {
+    setsid().at(Step::Session)?;
+    nix::sys::prctl::set_dumpable(false).map_err(io::Error::from).at(Step::Undumpable)?;
+    let group = ControlGroup::create(&spec.limits);
+    let program = Program { spec, serve, limits: group.held() };
+    match spec.namespaces {
+        Namespaces::Auto => {
+            let (names, names_theirs) = pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)?;
+            let map = (!may_make_namespaces()).then(Ids::own);
+            let flags = namespaces(spec, map.is_some()).bits();
+            let Some(process) = sys::copy_process(flags).at(Step::Namespaces)? else {
+                drop(names);
+                init::run(Start { program, group: &group, wires, map, names: names_theirs });
+            };
+            Ok(Watched { process, group, kind: Kind::Init(names) })
+        }
+        Namespaces::Never => {
+            sweep::adopt_orphans().at(Step::Fork)?;
+            let Some(process) = sys::copy_process(0).at(Step::Fork)? else {
+                let joined = group.join().at(Step::ControlGroup);
+                confine::without_namespaces(&program, joined, wires.setup);
+            };
+            Ok(Watched { process, group, kind: Kind::Program })
+        }
+    }
+}
+
+/// Root makes every namespace by its own right, and files keep their owners without a map.
+fn may_make_namespaces() -> bool {
+    let administers = |sets: CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
+    geteuid().is_root() && rustix::thread::capabilities(None).is_ok_and(administers)
+}
+
+fn namespaces(spec: &SandboxSpec, user: bool) -> CloneFlags {
+    let mut flags = CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS;
+    if spec.network == Network::Off {
+        flags |= CloneFlags::CLONE_NEWNET;
+    }
+    if user {
+        flags |= CloneFlags::CLONE_NEWUSER;
+    }
+    flags
+}
+
+impl Watched {
+    /// Watches until nothing of the cell lives, cleans up and reports.
+    fn until_over(
+        self,
+        quarantine: Option<&Path>,
+        outcome: &OwnedFd,
+        lifeline: &OwnedFd,
+    ) -> ExitCode {
+        release_standard_streams();
+        let sentinel = match self.kind {
+            Kind::Init(names) => {
+                let sentinel = Sentinel::read(names);
+                kill_when_alone(self.process, lifeline);
+                while matches!(
+                    waitpid(Some(self.process), WaitOptions::empty()),
+                    Err(rustix::io::Errno::INTR)
+                ) {}
+                sentinel
+            }
+            Kind::Program => {
+                init::reap(self.process, &Orders::new(lifeline), outcome, init::Reach::Descent);
+                Sentinel::default()
+            }
+        };
+        let mut cleaned =
+            Cleaned { protected: sentinel.move_aside(quarantine), ..Cleaned::default() };
+        self.group.finish(&mut cleaned);
+        match wire::send(outcome, &OutcomeReport::Cleaned(cleaned)) {
+            Ok(()) => ExitCode::SUCCESS,
+            // The supervisor is gone; the cleaning is done all the same.
+            Err(_) => ExitCode::FAILURE,
+        }
+    }
+}
+
+/// Returns when the init ends, which it does by itself; kills it when the supervisor is gone.
+fn kill_when_alone(init: Pid, lifeline: &OwnedFd) {
+    let Ok(handle) = pidfd_open(init, PidfdFlags::empty()) else { return };
+    loop {
+        // No event asked of the lifeline: only its hang-up is reported. Orders are the init's.
+        let mut ready =
+            [PollFd::new(&handle, PollFlags::IN), PollFd::new(lifeline, PollFlags::empty())];
+        match poll(&mut ready, None) {
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => {}
+            Ok(_) => {
+                if ready.first().is_some_and(|init| !init.revents().is_empty()) {
+                    return;
+                }
+            }
+        }
+        pidfd_send_signal(&handle, Signal::KILL).ok();
+        return;
+    }
+}

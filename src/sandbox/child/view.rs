@@ -1,0 +1,402 @@
+//! The file tree of a cell, built from the grants alone on an empty file system.
+//!
+//! Every source is opened in the host's view and copied as a detached mount before anything is
+//! attached, so no path is looked up twice. What is not granted is absent, not refused.
+
+use super::super::enforced::{AtStep, SetupFailed, Step};
+use super::super::spec::{GrantAccess, SandboxSpec};
+use super::super::sys;
+use super::grants::{self, Granted, covering, open_path};
+use super::landlock::{Rights, Rule};
+use super::masks::{self, WatchedName};
+use super::privileges::Ids;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, ResolveFlags, chownat, fchmod, mkdirat, mknodat, openat2,
+    readlinkat, symlinkat,
+};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
+    mount_change, move_mount, open_tree, unmount,
+};
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Component, Path, PathBuf};
+
+/// Devices that every program may use.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+/// Largest content of the file system that holds `/tmp`, `/dev/shm` and scratch directories.
+const MEMORY_FILES_BYTES: &str = "2147483648";
+/// Links that may be followed while one grant's path is spelled out; the kernel's own bound.
+const LINKS_MAX: usize = 40;
+
+/// A built view.
+pub(super) struct View {
+    /// What Landlock allows in it.
+    pub(super) rules: Vec<Rule>,
+    /// Names under masks.
+    pub(super) masked: u32,
+    /// Protected names that do not exist.
+    pub(super) watched: Vec<WatchedName>,
+}
+
+/// The file system in memory that is under everything, and the cell's root on it.
+pub(super) struct Ground {
+    memory: OwnedFd,
+    root: OwnedFd,
+    grants: Vec<Granted>,
+}
+
+/// Builds the view and makes it this process's root.
+pub(super) fn build(spec: &SandboxSpec) -> Result<View, SetupFailed> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .at(Step::View)?;
+    let grants = grants::open_all(&spec.grants)?;
+    let sources = sources(&grants)?;
+    let tmp = spec.private_tmp.as_deref().map(|path| private_tmp(path, spec)).transpose()?;
+    let devices = device_sources()?;
+    let (memory, root) = ground(&grants).at(Step::View)?;
+    let ground = Ground { memory, root, grants };
+    ground.temporary(tmp).at(Step::View)?;
+    ground.scratch(spec).at(Step::View)?;
+    ground.granted(sources)?;
+    ground.devices(spec, devices).at(Step::Devices)?;
+    ground.processes().at(Step::Processes)?;
+    ground.enter(spec)
+}
+
+/// A mount's attributes for an access. Set-user-id programs and devices never work.
+fn attributes(access: GrantAccess) -> MountAttrFlags {
+    let mut flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    if !access.writes() {
+        flags |= MountAttrFlags::MOUNT_ATTR_RDONLY;
+    }
+    if !access.executes() {
+        flags |= MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    }
+    flags
+}
+
+/// A detached copy of a tree, with attributes.
+pub(super) fn copy_tree(
+    from: impl AsFd,
+    path: &Path,
+    flags: MountAttrFlags,
+    recursive: bool,
+) -> io::Result<OwnedFd> {
+    let mut open = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    if path.as_os_str().is_empty() {
+        open |= OpenTreeFlags::AT_EMPTY_PATH;
+    }
+    if recursive {
+        open |= OpenTreeFlags::AT_RECURSIVE;
+    }
+    let tree = open_tree(from, path, open)?;
+    if !flags.is_empty() {
+        sys::mount_setattr(tree.as_fd(), flags.bits().into(), recursive)?;
+    }
+    Ok(tree)
+}
+
+/// Attaches a detached tree on an opened place.
+pub(super) fn attach(tree: &OwnedFd, place: impl AsFd) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(move_mount(tree, "", place, "", flags)?)
+}
+
+fn sources(grants: &[Granted]) -> Result<Vec<OwnedFd>, SetupFailed> {
+    let source = |granted: &Granted| {
+        let mut flags = attributes(granted.access);
+        if granted.real.starts_with("/dev") {
+            flags &= !MountAttrFlags::MOUNT_ATTR_NODEV;
+        }
+        copy_tree(&granted.node, Path::new(""), flags, true)
+            .about(Step::Grant, || granted.real.display().to_string())
+    };
+    grants.iter().map(source).collect()
+}
+
+fn private_tmp(path: &Path, spec: &SandboxSpec) -> Result<OwnedFd, SetupFailed> {
+    let subject = || path.display().to_string();
+    let node = open_path(path).about(Step::Grant, subject)?;
+    if let Some(ids) = Ids::wanted(spec.identity) {
+        // The directory is the session's own; whoever works in it has to own it.
+        let (uid, gid) = ids.owner();
+        chownat(&node, "", Some(uid), Some(gid), rustix::fs::AtFlags::EMPTY_PATH)
+            .about(Step::Grant, subject)?;
+    }
+    let flags = attributes(GrantAccess::ReadWriteExecute);
+    copy_tree(&node, Path::new(""), flags, true).about(Step::Grant, subject)
+}
+
+fn device_sources() -> Result<Vec<OwnedFd>, SetupFailed> {
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    let source = |name: &&str| {
+        copy_tree(CWD, &Path::new("/dev").join(name), flags, false)
+            .about(Step::Devices, || (*name).to_owned())
+    };
+    DEVICES.iter().map(source).collect()
+}
+
+/// Mounts the memory file system over the old root, and the new root in it.
+fn ground(grants: &[Granted]) -> io::Result<(OwnedFd, OwnedFd)> {
+    let memory = new_file_system("tmpfs", &[("size", MEMORY_FILES_BYTES), ("mode", "0755")], {
+        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV
+    })?;
+    let whole = grants.iter().find(|granted| granted.real == Path::new("/"));
+    let whole = whole
+        .map(|granted| copy_tree(&granted.node, Path::new(""), attributes(granted.access), true))
+        .transpose()?;
+    move_mount(&memory, "", CWD, "/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    mkdirat(&memory, "root", Mode::from_raw_mode(0o755))?;
+    let root = match whole {
+        Some(root) => root,
+        None => copy_tree(&memory, Path::new("root"), MountAttrFlags::empty(), false)?,
+    };
+    move_mount(&root, "", &memory, "root", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+    Ok((memory, root))
+}
+
+fn new_file_system(
+    kind: &str,
+    options: &[(&str, &str)],
+    flags: MountAttrFlags,
+) -> io::Result<OwnedFd> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(&context, *name, *value)?;
+    }
+    fsconfig_create(&context)?;
+    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
+}
+
+impl Ground {
+    /// A copy of a new directory of the memory file system, writable by the cell.
+    fn memory_directory(&self, name: &str, ids: Option<Ids>) -> io::Result<OwnedFd> {
+        mkdirat(&self.memory, name, Mode::from_raw_mode(0o700))?;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = if ids.is_some() { 0o700 } else { 0o1777 };
+        let directory = rustix::fs::openat(
+            &self.memory,
+            name,
+            OFlags::RDONLY | OFlags::DIRECTORY | flags & !OFlags::PATH,
+            Mode::empty(),
+        )?;
+        fchmod(&directory, Mode::from_raw_mode(mode))?;
+        if let Some((uid, gid)) = ids.map(Ids::owner) {
+            rustix::fs::fchown(&directory, Some(uid), Some(gid))?;
+        }
+        let flags = attributes(GrantAccess::ReadWriteExecute);
+        copy_tree(&self.memory, Path::new(name), flags, false)
+    }
+
+    /// `/tmp` and `/var/tmp`.
+    fn temporary(&self, tmp: Option<OwnedFd>) -> io::Result<()> {
+        let tmp = match tmp {
+            Some(tmp) => tmp,
+            None => self.memory_directory("tmp", None)?,
+        };
+        let second = copy_tree(&tmp, Path::new(""), MountAttrFlags::empty(), true);
+        attach(&tmp, self.place(Path::new("/tmp"), true)?)?;
+        // A detached tree can be copied by newer kernels alone; an attached one by all.
+        let second = match second {
+            Ok(second) => second,
+            Err(_) => copy_tree(&tmp, Path::new(""), MountAttrFlags::empty(), true)?,
+        };
+        attach(&second, self.place(Path::new("/var/tmp"), true)?)
+    }
+
+    fn scratch(&self, spec: &SandboxSpec) -> io::Result<()> {
+        for (number, path) in spec.scratch.iter().enumerate() {
+            let ids = Ids::wanted(spec.identity).unwrap_or_else(Ids::own);
+            let tree = self.memory_directory(&format!("scratch-{number}"), Some(ids))?;
+            attach(&tree, self.place(path, true)?)?;
+        }
+        Ok(())
+    }
+
+    fn granted(&self, sources: Vec<OwnedFd>) -> Result<(), SetupFailed> {
+        for (granted, source) in self.grants.iter().zip(sources) {
+            if granted.real == Path::new("/") {
+                continue;
+            }
+            let subject = || granted.given.display().to_string();
+            let place = self.place(&granted.real, granted.directory).about(Step::Grant, subject)?;
+            attach(&source, place).about(Step::Grant, subject)?;
+        }
+        // After all are in place, so that a link inside a grant is seen to exist.
+        for granted in self.grants.iter().filter(|granted| granted.given != granted.real) {
+            let subject = || granted.given.display().to_string();
+            self.spell_out(&granted.given).about(Step::Grant, subject)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the links that lead from a path as given to where it really is.
+    fn spell_out(&self, given: &Path) -> io::Result<()> {
+        let mut path = given.to_owned();
+        for _ in 0..LINKS_MAX {
+            let Some((link, target, rest)) = first_link(&path)? else { return Ok(()) };
+            if covering(&self.grants, &link).is_none() {
+                let parent = link.parent().unwrap_or(Path::new("/"));
+                let place = self.place(parent, true)?;
+                match symlinkat(&target, place, link.file_name().unwrap_or_default()) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            let parent = link.parent().unwrap_or(Path::new("/"));
+            path = crate::base::paths::normalise(parent, &target).join(rest);
+        }
+        Err(io::Error::from_raw_os_error(libc::ELOOP))
+    }
+
+    /// Opens a place in the new root, making what is missing on the way. No link is followed.
+    fn place(&self, path: &Path, directory: bool) -> io::Result<OwnedFd> {
+        let relative = path.strip_prefix("/").unwrap_or(path);
+        let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+        match self.open_place(&self.root, relative) {
+            Err(Errno::NOENT) => self.make_place(relative, directory),
+            other => Ok(other?),
+        }
+    }
+
+    fn open_place(&self, from: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        openat2(from, path, flags, Mode::empty(), resolve)
+    }
+
+    fn make_place(&self, relative: &Path, directory: bool) -> io::Result<OwnedFd> {
+        let mut at = self.open_place(&self.root, Path::new("."))?;
+        let mut names = relative.components().peekable();
+        while let Some(Component::Normal(name)) = names.next() {
+            let last = names.peek().is_none();
+            let name = Path::new(name);
+            let opened = match self.open_place(&at, name) {
+                Err(Errno::NOENT) => {
+                    if last && !directory {
+                        let mode = Mode::from_raw_mode(0o444);
+                        mknodat(&at, name, FileType::RegularFile, mode, 0)?;
+                    } else {
+                        mkdirat(&at, name, Mode::from_raw_mode(0o755))?;
+                    }
+                    self.open_place(&at, name)
+                }
+                other => other,
+            };
+            at = opened?;
+        }
+        Ok(at)
+    }
+
+    /// A device directory with nothing that reaches a terminal or hardware.
+    fn devices(&self, spec: &SandboxSpec, sources: Vec<OwnedFd>) -> io::Result<()> {
+        if covering(&self.grants, Path::new("/dev")).is_some() {
+            // Hide the host's devices behind an empty directory.
+            mkdirat(&self.memory, "dev", Mode::from_raw_mode(0o755))?;
+            let empty = copy_tree(&self.memory, Path::new("dev"), MountAttrFlags::empty(), false)?;
+            attach(&empty, self.place(Path::new("/dev"), true)?)?;
+        }
+        for (name, source) in DEVICES.iter().zip(sources) {
+            attach(&source, self.place(&Path::new("/dev").join(name), false)?)?;
+        }
+        let shared = self.memory_directory("shm", None)?;
+        attach(&shared, self.place(Path::new("/dev/shm"), true)?)?;
+        let directory = self.place(Path::new("/dev"), true)?;
+        let links = [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+        ];
+        for (name, target) in links {
+            symlinkat(target, &directory, name)?;
+        }
+        if spec.pseudo_terminals {
+            let options = [("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0600")];
+            let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+            let terminals = new_file_system("devpts", options.get(1..).unwrap_or_default(), flags)?;
+            attach(&terminals, self.place(Path::new("/dev/pts"), true)?)?;
+            symlinkat("pts/ptmx", &directory, "ptmx")?;
+        }
+        Ok(())
+    }
+
+    /// The cell's own processes alone, and nothing that sets the kernel.
+    fn processes(&self) -> io::Result<()> {
+        let flags = MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC
+            | MountAttrFlags::MOUNT_ATTR_RDONLY;
+        let processes = new_file_system("proc", &[], flags)?;
+        attach(&processes, self.place(Path::new("/proc"), true)?)
+    }
+
+    /// Makes the view the root, takes back what masks name, and lets the host's tree go.
+    fn enter(self, spec: &SandboxSpec) -> Result<View, SetupFailed> {
+        let own_root = self.grants.first().is_none_or(|granted| granted.real != Path::new("/"));
+        rustix::process::fchdir(&self.root).at(Step::Root)?;
+        rustix::process::pivot_root(".", ".").at(Step::Root)?;
+        // The old root now lies over the new one; paths from `/` start below it.
+        let masks = masks::apply(&spec.masks, &self.grants, &self.memory)?;
+        if own_root {
+            sys::mount_setattr(
+                self.root.as_fd(),
+                MountAttrFlags::MOUNT_ATTR_RDONLY.bits().into(),
+                false,
+            )
+            .at(Step::View)?;
+        }
+        unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
+        rustix::process::chdir("/").at(Step::Root)?;
+        let mut rules = own_rules(spec).at(Step::View)?;
+        rules.extend(grants::rules(self.grants));
+        Ok(View { rules, masked: masks.masked, watched: masks.watched })
+    }
+}
+
+/// Rules for what the view adds to the grants.
+fn own_rules(spec: &SandboxSpec) -> io::Result<Vec<Rule>> {
+    let all = Rights::Grant(GrantAccess::ReadWriteExecute);
+    let read = Rights::Grant(GrantAccess::ReadOnly);
+    let mut places: Vec<(&Path, Rights)> = [
+        ("/", Rights::List),
+        ("/dev", Rights::Devices),
+        ("/dev/shm", all),
+        ("/proc", read),
+        ("/tmp", all),
+        ("/var/tmp", all),
+    ]
+    .map(|(path, rights)| (Path::new(path), rights))
+    .into();
+    places.extend(spec.scratch.iter().map(|path| (path.as_path(), all)));
+    places
+        .into_iter()
+        .map(|(path, rights)| Ok(Rule { node: open_path(path)?, directory: true, rights }))
+        .collect()
+}
+
+/// The first link on the way of a path: where it is, what it says, what follows it.
+fn first_link(path: &Path) -> io::Result<Option<(PathBuf, PathBuf, PathBuf)>> {
+    let mut at = PathBuf::from("/");
+    let mut names = path.components();
+    names.next();
+    while let Some(name) = names.next() {
+        at.push(name);
+        match readlinkat(CWD, &at, Vec::new()) {
+            Ok(target) => {
+                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                return Ok(Some((at, target, names.as_path().to_owned())));
+            }
+            Err(Errno::INVAL) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,198 @@
+//! What passes between supervisor and child: the spec one way, reports the other.
+//!
+//! The spec travels in a sealed memory file that the child inherits, never in arguments or the
+//! environment, which others on a shared machine can read. Reports are JSON lines on two pipes:
+//! set-up (ends when the program starts) and outcome (ends when the last process is gone). Every
+//! length that comes from the other side is checked before memory is taken for it.
+
+use super::enforced::{Enforced, SetupFailed};
+use super::spec::SandboxSpec;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::PathBuf;
+
+/// Bytes of an encoded spec: a file job with a large file in it, and ten thousand masks.
+const SPEC_BYTES_MAX: u64 = 256 * 1024 * 1024;
+/// Bytes of all reports on one pipe: a long list of protected names still fits.
+const REPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
+
+/// Descriptors of the child, by their fixed numbers. 0 to 2 are the program's own.
+pub(super) const SPEC_DESCRIPTOR: i32 = 3;
+/// Write end of the set-up pipe.
+pub(super) const SETUP_DESCRIPTOR: i32 = 4;
+/// Write end of the outcome pipe.
+pub(super) const OUTCOME_DESCRIPTOR: i32 = 5;
+/// Read end of the lifeline: orders, and end of file when the supervisor is gone.
+pub(super) const LIFELINE_DESCRIPTOR: i32 = 6;
+/// First number that nothing of ours is at.
+pub(super) const FIRST_FREE_DESCRIPTOR: u32 = 7;
+
+/// Order on the lifeline: tell every process of the tree to end.
+pub(super) const ORDER_END: u8 = b'T';
+/// Order on the lifeline: kill every process of the tree.
+pub(super) const ORDER_KILL: u8 = b'K';
+
+/// A report on the set-up pipe.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum SetupReport {
+    /// All steps but the last two are done: next come the filter and the program.
+    Enforced(Box<Enforced>),
+    /// A step failed; nothing runs.
+    Failed(SetupFailed),
+}
+
+/// A report on the outcome pipe.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum OutcomeReport {
+    /// The main process ended.
+    Ended(Ended),
+    /// All processes are gone and the host is as it was.
+    Cleaned(Cleaned),
+}
+
+/// How the main process ended.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct Ended {
+    /// Status as the kernel gives it to a parent.
+    pub(super) status: i32,
+    /// Processes that outlived the main process and were killed.
+    pub(super) survivors: u32,
+    /// Processor time of the tree in microseconds.
+    pub(super) cpu_microseconds: u64,
+    /// Largest resident memory of one process in bytes.
+    pub(super) resident_bytes: u64,
+}
+
+/// What the last look found.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Cleaned {
+    /// Processes killed for want of memory, where a control group counts them.
+    pub(super) killed_for_memory: u64,
+    /// Largest memory of the tree, where a control group counts it.
+    pub(super) tree_memory_bytes: Option<u64>,
+    /// Protected names that the call created, and where they are now.
+    pub(super) protected: Vec<ProtectedName>,
+}
+
+/// A protected name that did not exist when the call started and existed when it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedName {
+    /// The protected name.
+    #[serde(with = "crate::sandbox::lossless::path")]
+    pub path: PathBuf,
+    /// Where the created file was moved to; `None` when moving it failed.
+    #[serde(with = "crate::sandbox::lossless::optional_path")]
+    pub moved_to: Option<PathBuf>,
+    /// The rule that protects it.
+    pub reason_id: String,
+}
+
+/// A sealed memory file with `content`, positioned at its start.
+pub(super) fn sealed_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
+    let file = memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    let mut file = File::from(file);
+    file.write_all(content)?;
+    file.rewind()?;
+    let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
+    fcntl_add_seals(&file, seals)?;
+    Ok(file.into())
+}
+
+/// Encodes a spec for the child.
+pub(super) fn encode_spec(spec: &SandboxSpec) -> io::Result<OwnedFd> {
+    sealed_file("stoplog-spec", &serde_json::to_vec(spec)?)
+}
+
+/// Decodes the spec in the child.
+pub(super) fn decode_spec(file: OwnedFd) -> io::Result<SandboxSpec> {
+    let size = u64::try_from(fstat(&file)?.st_size).map_err(io::Error::other)?;
+    if size > SPEC_BYTES_MAX {
+        return Err(io::Error::other("the spec is larger than any spec can be"));
+    }
+    let mut content = Vec::with_capacity(usize::try_from(size).map_err(io::Error::other)?);
+    File::from(file).take(SPEC_BYTES_MAX).read_to_end(&mut content)?;
+    Ok(serde_json::from_slice(&content)?)
+}
+
+/// Writes one report line.
+pub(super) fn send<T: Serialize>(pipe: impl AsFd, report: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(report)?;
+    line.push(b'\n');
+    let mut rest = line.as_slice();
+    while !rest.is_empty() {
+        let written = match rustix::io::write(&pipe, rest) {
+            Err(rustix::io::Errno::INTR) => continue,
+            other => other?,
+        };
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    Ok(())
+}
+
+/// Collects report lines from a pipe that may deliver them in pieces.
+#[derive(Debug, Default)]
+pub(super) struct ReportReader {
+    pending: Vec<u8>,
+    total: u64,
+}
+
+impl ReportReader {
+    /// Takes what the pipe has now. `false` at end of file.
+    pub(super) fn read(&mut self, pipe: impl AsFd) -> io::Result<bool> {
+        let mut buffer = [0_u8; 4096];
+        match rustix::io::read(&pipe, &mut buffer) {
+            Ok(0) => Ok(false),
+            Ok(count) => {
+                self.total = self.total.saturating_add(count as u64);
+                if self.total > REPORT_BYTES_MAX {
+                    return Err(io::Error::other("the child reports more than it can have to say"));
+                }
+                self.pending.extend_from_slice(buffer.get(..count).unwrap_or_default());
+                Ok(true)
+            }
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The next whole line, decoded.
+    pub(super) fn next<T: for<'de> Deserialize<'de>>(&mut self) -> io::Result<Option<T>> {
+        let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') else {
+            return Ok(None);
+        };
+        let line: Vec<u8> = self.pending.drain(..=end).collect();
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_crosses_the_wire_and_cannot_be_changed_on_the_way() {
+        let spec = SandboxSpec::default();
+        let file = encode_spec(&spec).unwrap();
+        let refused = rustix::io::write(&file, b"x").unwrap_err();
+        assert_eq!(refused, rustix::io::Errno::PERM);
+        assert_eq!(decode_spec(file).unwrap(), spec);
+    }
+
+    #[test]
+    fn reports_survive_any_cut() {
+        let (reader, writer) = rustix::pipe::pipe().unwrap();
+        let ended = Ended { status: 9, survivors: 2, cpu_microseconds: 3, resident_bytes: 4 };
+        send(&writer, &OutcomeReport::Ended(ended)).unwrap();
+        send(&writer, &OutcomeReport::Cleaned(Cleaned::default())).unwrap();
+        drop(writer);
+        let mut reports = ReportReader::default();
+        while reports.read(&reader).unwrap() {}
+        let first = reports.next::<OutcomeReport>().unwrap().unwrap();
+        assert!(matches!(first, OutcomeReport::Ended(Ended { status: 9, .. })), "{first:?}");
+        assert!(matches!(reports.next().unwrap(), Some(OutcomeReport::Cleaned(_))));
+        assert!(reports.next::<OutcomeReport>().unwrap().is_none());
+    }
+}

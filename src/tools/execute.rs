@@ -1,0 +1,204 @@
+//! Carries out one approved call in its cell and makes of it what the model and the record are told.
+//!
+//! It takes the approval by value: a call runs once. It opens nothing itself.
+
+use super::render;
+use super::toolbox::Toolbox;
+use super::worker::reply::{Done, JobReply, Written};
+use crate::audit::record::Exit as RecordedExit;
+use crate::base::limits::TOOL_RESULT_BYTES_MAX;
+use crate::base::text::{Untrusted, head_and_tail};
+use crate::call::ToolCall;
+use crate::chain::Approved;
+use crate::chain::abort::AbortSignal;
+use crate::sandbox::{self, Exit, Finished, Program, SandboxSpec, SetupFailed};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// What became of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// What the model is told; at most `TOOL_RESULT_BYTES_MAX` bytes.
+    pub text: String,
+    /// Whether the tool did what it was asked.
+    pub success: bool,
+    /// How it ended.
+    pub exit: RecordedExit,
+    /// Bytes of standard output, all of them.
+    pub stdout_bytes: u64,
+    /// Bytes of standard error, where it is apart.
+    pub stderr_bytes: u64,
+    /// Whether the model is told less than all.
+    pub truncated: bool,
+    /// Files that a file tool wrote.
+    pub files_written: Vec<PathBuf>,
+    /// Limits that were hit.
+    pub limits_hit: Vec<&'static str>,
+    /// What the kernel enforced; `None` if the cell never came to be.
+    pub enforced: Option<Value>,
+    /// Wall time.
+    pub duration: Duration,
+    /// Whether a guarantee of the cell could not be met, so that nothing ran.
+    pub setup_failed: bool,
+}
+
+/// Runs the call to its end. Blocks the calling thread, which owns the cell meanwhile.
+#[must_use]
+pub fn execute(approved: Approved, toolbox: &Toolbox, abort: &AbortSignal) -> Outcome {
+    let (subject, spec, _receipt) = approved.into_parts();
+    let start = Instant::now();
+    let running = match sandbox::launch(&spec) {
+        Ok(running) => running,
+        Err(failed) => return never_ran(&failed, start.elapsed()),
+    };
+    let finished = running.wait(abort.for_cell());
+    let mut outcome = match &spec.program {
+        Program::Exec { .. } => of_command(&finished, &subject.call, &spec, toolbox),
+        Program::FileJob { .. } => of_job(&finished, toolbox),
+    };
+    tell_protected(&mut outcome, &finished);
+    outcome.duration = start.elapsed();
+    outcome
+}
+
+fn never_ran(failed: &SetupFailed, duration: Duration) -> Outcome {
+    let cause = failed.to_string();
+    Outcome {
+        text: format!("error: the call did not run, its cell could not be made: {cause}"),
+        success: false,
+        exit: RecordedExit::SetupFailed { cause: Untrusted::new(cause) },
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        files_written: Vec::new(),
+        limits_hit: Vec::new(),
+        enforced: None,
+        duration,
+        setup_failed: true,
+    }
+}
+
+/// What every ended cell has in common.
+fn ended(finished: &Finished, text: String, success: bool) -> Outcome {
+    let limits_hit = match finished.exit {
+        Exit::TimedOut => vec!["wall"],
+        Exit::OutOfMemory => vec!["memory"],
+        Exit::OutputCapped => vec!["output"],
+        Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => Vec::new(),
+    };
+    Outcome {
+        text,
+        success,
+        exit: recorded(finished.exit),
+        stdout_bytes: finished.stdout.total_bytes,
+        stderr_bytes: finished.stderr.total_bytes,
+        truncated: finished.stdout.omitted_bytes() > 0,
+        files_written: Vec::new(),
+        limits_hit,
+        enforced: serde_json::to_value(&finished.enforced).ok(),
+        duration: finished.resources.wall,
+        setup_failed: false,
+    }
+}
+
+/// How the call ended, as the log says it.
+#[must_use]
+pub const fn recorded(exit: Exit) -> RecordedExit {
+    match exit {
+        Exit::Code(code) => RecordedExit::Code { code },
+        Exit::Signal(signal) => RecordedExit::Signal { signal },
+        Exit::TimedOut => RecordedExit::TimedOut,
+        Exit::OutOfMemory => RecordedExit::OutOfMemory,
+        Exit::OutputCapped => RecordedExit::OutputCapped,
+        Exit::Cancelled => RecordedExit::Cancelled,
+    }
+}
+
+fn of_command(
+    finished: &Finished,
+    call: &ToolCall,
+    spec: &SandboxSpec,
+    toolbox: &Toolbox,
+) -> Outcome {
+    let output = &finished.stdout;
+    let kept = output.total_bytes.min(spec.limits.spill_bytes);
+    let shown = toolbox.outputs.as_ref().map(|outputs| outputs.shown(&call.id));
+    let spill = shown.as_deref().filter(|_| output.spill.is_some()).map(|path| (path, kept));
+    let text = render::command(&render::Command {
+        end: match finished.exit {
+            Exit::Code(code) => render::End::Code(code),
+            Exit::Signal(signal) => render::End::Signal(signal),
+            Exit::TimedOut => render::End::TimedOut,
+            Exit::OutOfMemory => render::End::OutOfMemory,
+            Exit::OutputCapped => render::End::OutputCapped,
+            Exit::Cancelled => render::End::Cancelled,
+        },
+        head: &output.head,
+        tail: &output.tail,
+        total_bytes: output.total_bytes,
+        spill,
+        duration: finished.resources.wall,
+        memory_bytes: spec.limits.memory_bytes,
+    });
+    ended(finished, text, finished.exit == Exit::Code(0))
+}
+
+fn of_job(finished: &Finished, toolbox: &Toolbox) -> Outcome {
+    let reply = if finished.exit == Exit::Code(0) {
+        JobReply::decode(&finished.stdout.head)
+    } else {
+        Err(format!("the file job did not finish ({})", recorded(finished.exit)))
+    };
+    match reply {
+        Ok(reply) => of_reply(finished, &reply, toolbox),
+        Err(cause) => {
+            let mut outcome = ended(finished, format!("error: {cause}"), false);
+            if finished.exit == Exit::Code(0) {
+                outcome.exit = RecordedExit::Failed { cause: Untrusted::new(cause) };
+            }
+            outcome
+        }
+    }
+}
+
+fn of_reply(finished: &Finished, reply: &JobReply, toolbox: &Toolbox) -> Outcome {
+    let text = head_and_tail(&render::job(reply), TOOL_RESULT_BYTES_MAX);
+    let mut outcome = ended(finished, text, matches!(reply, JobReply::Done(_)));
+    match reply {
+        JobReply::Done(Done::Read(page)) => {
+            if let Some(digest) = page.digest {
+                toolbox.note_seen(&page.path, digest);
+            }
+        }
+        JobReply::Done(Done::Written(written)) => note_written(written, &mut outcome, toolbox),
+        JobReply::Done(Done::Edited(edited)) => note_written(&edited.file, &mut outcome, toolbox),
+        JobReply::Done(Done::Found(_) | Done::Matched(_)) => {}
+        JobReply::Failed(error) => {
+            outcome.exit = RecordedExit::Failed { cause: Untrusted::new(error.to_string()) };
+        }
+    }
+    outcome
+}
+
+fn note_written(written: &Written, outcome: &mut Outcome, toolbox: &Toolbox) {
+    toolbox.note_seen(&written.path, written.digest);
+    if written.replaced_bytes.is_none() {
+        toolbox.note_created(written.identity);
+    }
+    outcome.files_written.push(written.path.clone());
+}
+
+/// A protected name that did not exist and that the call made was moved aside; the model is told, so
+/// that it does not look for the file.
+fn tell_protected(outcome: &mut Outcome, finished: &Finished) {
+    for name in &finished.protected_created {
+        let path = Untrusted::new(name.path.to_string_lossy());
+        let fate =
+            if name.moved_to.is_some() { "was moved out of the workspace" } else { "remains" };
+        outcome.text.push_str(&format!(
+            "\nnote: `{path}` is protected by the policy; what the call created there {fate}"
+        ));
+        outcome.limits_hit.push("protected-name-created");
+    }
+}

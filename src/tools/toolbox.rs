@@ -1,0 +1,143 @@
+//! What the tools of one run share: the cell they run in, what was seen and made so far, and where
+//! whole outputs are kept.
+
+use super::worker::job::FileIdentity;
+use crate::base::digest::Digest;
+use crate::base::ids::Id;
+use crate::chain::cell::CellBase;
+use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Name of the directory of whole outputs, below the session's temporary directory.
+const OUTPUT_DIRECTORY: &str = "stoplog-output";
+
+/// Files that a session may make before the oldest are forgotten: a forgotten one with several names
+/// is refused, which is safe.
+const CREATED_MAX: usize = 10_000;
+
+/// What the tools of one run share.
+#[derive(Debug)]
+pub struct Toolbox {
+    /// The cell.
+    pub cell: Arc<CellBase>,
+    /// Where whole outputs go, if the session has a temporary directory.
+    pub outputs: Option<OutputDirectory>,
+    memory: Mutex<FileMemory>,
+}
+
+/// What the session knows about files.
+#[derive(Debug, Default)]
+struct FileMemory {
+    seen: BTreeMap<PathBuf, Digest>,
+    created: Vec<FileIdentity>,
+}
+
+impl Toolbox {
+    /// A toolbox that has seen nothing yet.
+    #[must_use]
+    pub fn new(cell: Arc<CellBase>, outputs: Option<OutputDirectory>) -> Self {
+        Self { cell, outputs, memory: Mutex::default() }
+    }
+
+    /// The content of `path` when the model last saw or wrote all of it.
+    #[must_use]
+    pub fn seen(&self, path: &Path) -> Option<Digest> {
+        self.lock().seen.get(path).copied()
+    }
+
+    /// Files that this session made.
+    #[must_use]
+    pub fn created(&self) -> Vec<FileIdentity> {
+        self.lock().created.clone()
+    }
+
+    /// Notes that the model has seen `path` with this content.
+    pub fn note_seen(&self, path: &Path, digest: Digest) {
+        self.lock().seen.insert(path.to_owned(), digest);
+    }
+
+    /// Notes that the session made a file.
+    pub fn note_created(&self, file: FileIdentity) {
+        let mut memory = self.lock();
+        if memory.created.len() >= CREATED_MAX {
+            memory.created.remove(0);
+        }
+        memory.created.push(file);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, FileMemory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The directory of whole outputs. It lies where tools can read and write, so it is held by a
+/// descriptor: a tool that moves it away or puts a link in its place moves nothing of ours.
+#[derive(Debug)]
+pub struct OutputDirectory {
+    held: OwnedFd,
+    shown: PathBuf,
+}
+
+impl OutputDirectory {
+    /// Opens or makes the directory below `tmp`, which the cell shows as `shown_tmp`.
+    ///
+    /// # Errors
+    /// The system's; also when a tool has put something else in its place.
+    pub fn open(tmp: &Path, shown_tmp: &Path) -> std::io::Result<Self> {
+        let directory = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tmp =
+            rustix::fs::open(tmp, directory | OFlags::PATH | OFlags::NOFOLLOW, Mode::empty())?;
+        match rustix::fs::mkdirat(&tmp, OUTPUT_DIRECTORY, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let held = rustix::fs::openat2(&tmp, OUTPUT_DIRECTORY, directory, Mode::empty(), resolve)?;
+        Ok(Self { held, shown: shown_tmp.join(OUTPUT_DIRECTORY) })
+    }
+
+    /// Where the supervisor writes the output of `call`; the name does not exist yet.
+    #[must_use]
+    pub fn file(&self, call: &Id) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}/{call}.txt", self.held.as_raw_fd()))
+    }
+
+    /// The same file as the model may name it.
+    #[must_use]
+    pub fn shown(&self, call: &Id) -> PathBuf {
+        self.shown.join(format!("{call}.txt"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_place_of_the_output_directory_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let shown = Path::new("/tmp");
+        std::os::unix::fs::symlink(outside.path(), place.path().join(OUTPUT_DIRECTORY)).unwrap();
+        assert!(OutputDirectory::open(place.path(), shown).is_err());
+    }
+
+    #[test]
+    fn a_directory_that_is_moved_away_keeps_our_file() {
+        let place = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        let outputs = OutputDirectory::open(place.path(), Path::new("/tmp")).unwrap();
+        let directory = place.path().join(OUTPUT_DIRECTORY);
+        std::fs::rename(&directory, place.path().join("moved")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), &directory).unwrap();
+        let call = Id::new();
+        std::fs::File::create_new(outputs.file(&call)).unwrap();
+        assert!(place.path().join("moved").join(format!("{call}.txt")).exists());
+        assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+        assert_eq!(outputs.shown(&call), Path::new(&format!("/tmp/stoplog-output/{call}.txt")));
+    }
+}
