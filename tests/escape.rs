@@ -571,6 +571,22 @@ fn ordinary_scripts_keep_working() {
 }
 
 #[test]
+fn temporary_files_go_to_the_private_directory_and_nowhere_else() {
+    in_each_situation(|situation, bench| {
+        let private = bench.place().join("tmp");
+        fs::create_dir(&private).unwrap();
+        let mut spec =
+            bench.script("f=$(mktemp) && echo x >$f && echo ok; ls /tmp/.. >/dev/null 2>&1");
+        spec.private_tmp = Some(private.clone());
+        spec.environment.push(("TMPDIR".into(), "/tmp".into()));
+        assert_eq!(said(&run(bench, &spec)), "ok\n", "{situation:?}");
+        let names = fs::read_dir(&private).unwrap().map(|entry| entry.unwrap().file_name());
+        let made = names.filter(|name| name.to_string_lossy().starts_with("tmp.")).count();
+        assert_eq!(made, 1, "{situation:?}");
+    });
+}
+
+#[test]
 fn the_end_of_a_program_is_told_as_it_was() {
     in_each_situation(|situation, bench| {
         for (script, exit) in [

@@ -212,7 +212,7 @@ impl Agent {
             (None, None) => return Err(Fault::LostCall),
         };
         let sandbox = Some(spec_digest(approved.spec()));
-        drop(self.parts.log.append(&Body::Started(Started { call: id, sandbox }))?);
+        self.parts.log.append(&Body::Started(Started { call: id, sandbox })).map(drop)?;
         Ok(Ready { place, started, approved })
     }
 
@@ -304,7 +304,7 @@ impl Agent {
             arguments: Untrusted::new(place.arguments.as_str()),
             arguments_hash: Digest::of(place.arguments.as_bytes()),
         };
-        drop(self.parts.log.append(&Body::Rejected(Box::new(record)))?);
+        self.parts.log.append(&Body::Rejected(Box::new(record))).map(drop)?;
         Ok(())
     }
 
@@ -375,7 +375,7 @@ impl Agent {
             enforced: outcome.enforced,
             duration_ms,
         };
-        drop(self.parts.log.append(&Body::Outcome(Box::new(record)))?);
+        self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
         let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
         self.settle(&started, kind, outcome.text.clone())?;
         let status = if outcome.success { "ok" } else { "failed" };
@@ -439,7 +439,7 @@ impl Agent {
     pub(super) fn take_post_hooks(&mut self) -> Result<(), Fault> {
         while let Some(finished) = self.post_hooks.try_join_next() {
             let Ok(record) = finished else { continue };
-            drop(self.parts.log.append(&Body::Hook(Box::new(record)))?);
+            self.parts.log.append(&Body::Hook(Box::new(record))).map(drop)?;
         }
         Ok(())
     }

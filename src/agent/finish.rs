@@ -4,7 +4,6 @@
 use super::events::{FinishReason, RunResult};
 use super::{Agent, Fault};
 use crate::audit::record::{Body, End};
-use crate::base::exit::Exit;
 use crate::base::text::Untrusted;
 use crate::model::ModelError;
 use crate::session::{FactError, FinalStatistics, SessionError};
@@ -39,10 +38,8 @@ impl Ending {
     }
 
     pub(super) fn of_model(error: &ModelError) -> Self {
-        let reason = match error.root() {
-            ModelError::Empty => FinishReason::Empty,
-            _other => FinishReason::Error,
-        };
+        let is_empty = *error.root() == ModelError::Empty;
+        let reason = if is_empty { FinishReason::Empty } else { FinishReason::Error };
         Self::failed(reason, error.to_string())
     }
 
@@ -93,7 +90,7 @@ impl Agent {
                 // A tool that asks for the end, or a cut text, leaves no final answer to finish with.
                 match self.parts.journal.operation_finished(statistics.clone()) {
                     Err(SessionError::Unfit { .. }) => self.fail_journal(ending, statistics),
-                    finished => Ok(drop(finished?)),
+                    finished => Ok(finished.map(drop)?),
                 }
             }
             FinishReason::Interrupted => Ok(self.parts.journal.abort_operation(statistics)?),
@@ -134,10 +131,18 @@ impl Agent {
         let any_denied = !self.tally.denials.is_empty();
         let exit = ending.reason.exit(any_denied);
         RunResult {
-            status: match exit {
-                Exit::Done => "done",
-                Exit::Denied => "denied",
-                _failed => "failed",
+            status: match ending.reason {
+                FinishReason::Stop if any_denied => "denied",
+                FinishReason::Stop => "done",
+                FinishReason::MaxIterations
+                | FinishReason::Interrupted
+                | FinishReason::Error
+                | FinishReason::Truncated
+                | FinishReason::Empty
+                | FinishReason::Budget
+                | FinishReason::Loop
+                | FinishReason::RecordFailure
+                | FinishReason::SandboxFailure => "failed",
             },
             finish_reason: ending.reason,
             answer: ending.answer.clone(),
@@ -155,7 +160,7 @@ impl Agent {
             while let Some(finished) = self.post_hooks.join_next().await {
                 let Ok(record) = finished else { continue };
                 // A log that fails here fails again at the end of the run, where it is told.
-                drop(self.parts.log.append(&Body::Hook(Box::new(record))));
+                self.parts.log.append(&Body::Hook(Box::new(record))).ok();
             }
         };
         let in_time = tokio::time::timeout(POST_HOOK_TIME, all).await.is_ok();

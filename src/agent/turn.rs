@@ -117,7 +117,7 @@ impl Agent {
                     code: Untrusted::new("history"),
                     sentence: Untrusted::new(detail.as_str()),
                 };
-                drop(self.parts.log.append(&Body::Repair(record))?);
+                self.parts.log.append(&Body::Repair(record)).map(drop)?;
                 self.tell(Event::Repair { detail });
             }
         }

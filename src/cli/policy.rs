@@ -51,9 +51,10 @@ fn tell_wrong(
         context.screen.out(&json(&line)?);
         return Ok(());
     }
-    let text = match error {
-        RunError::Policy(diagnostics) => diagnostics.render(context.screen.colours_err()),
-        other => other.to_string(),
+    let text = if let RunError::Policy(diagnostics) = error {
+        diagnostics.render(context.screen.colours_err())
+    } else {
+        error.to_string()
     };
     context.screen.err(text.trim_end());
     Ok(())

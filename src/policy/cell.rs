@@ -7,15 +7,16 @@
 use super::bound::BoundPolicy;
 use super::file::schema::{CellLayer, Decision, Degraded, IdentitySetting, NetworkMode};
 use super::paths::{PathIndex, PathMatcher};
-use super::rules::globs::{Shape, expand};
+use super::rules::globs::{Shape, escape, expand};
 use super::rules::hosts::HostMatcher;
+use super::rules::pattern::PathPattern;
 use super::settings::{EnvironmentRules, Limits};
 use super::unit::Unit;
 use crate::base::paths::is_within;
 use crate::call::effects::Access;
-use globset::GlobBuilder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// A path that exists in the cell.
@@ -288,7 +289,7 @@ impl MaskFor<'_> {
         shapes
             .filter_map(|shape| match shape {
                 Shape::Exact(path) | Shape::Tree(path) => {
-                    path.strip_prefix(root).ok()?.to_str().map(globset::escape)
+                    path.strip_prefix(root).ok()?.to_str().map(escape)
                 }
                 Shape::Glob(glob) => relative(&glob, root).map(|(_, pattern)| pattern),
             })
@@ -318,7 +319,7 @@ fn relative(glob: &str, grant: &Path) -> Option<(PathBuf, String)> {
         match parts.first() {
             None => return Some((grant.to_path_buf(), String::new())),
             Some(&"**") => return Some((grant.to_path_buf(), parts.join("/"))),
-            Some(part) if matches_name(part, Path::new(name)) => {
+            Some(part) if has_name(part, name.as_bytes()) => {
                 parts.remove(0);
                 root.push(name);
             }
@@ -332,11 +333,9 @@ fn relative(glob: &str, grant: &Path) -> Option<(PathBuf, String)> {
     Some((root, parts.join("/")))
 }
 
-fn matches_name(pattern: &str, name: &Path) -> bool {
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .is_ok_and(|glob| glob.compile_matcher().is_match(name))
+/// Whether one name is what one part of a pattern, alternatives included, says.
+fn has_name(part: &str, name: &[u8]) -> bool {
+    PathPattern::parse(part).is_ok_and(|patterns| patterns.iter().any(|p| p.fits(&[name])))
 }
 
 fn add(grants: &mut Grants, grant: PlannedGrant) {

@@ -3,6 +3,7 @@
 
 use super::file::diagnostic::Collector;
 use super::file::located::Located;
+use super::file::source::Layer;
 use super::paths::PathIndex;
 use super::rules::RuleMeta;
 use super::rules::commands::CommandFit;
@@ -16,9 +17,13 @@ use std::sync::Arc;
 /// Runs every example; each one that fails is an error at its place.
 pub(super) fn run(unit: &Unit, files: &[Loaded], collector: &mut Collector) {
     let places = Places::example();
+    if files.iter().all(|(file, _)| file.layer == Layer::BuiltIn) {
+        return;
+    }
     let runner = Runner { unit, places: &places };
     let paths = PathIndex::new(&unit.paths, &places);
-    for (file, document) in files {
+    // Those of the built-in policies are run by the program's tests, not at each of its starts.
+    for (file, document) in files.iter().filter(|(file, _)| file.layer != Layer::BuiltIn) {
         let mut report = |(matches, not_match): Examples<'_>,
                           fits: &dyn Fn(&str) -> Option<bool>| {
             let wanted =

@@ -213,8 +213,10 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
 pub fn audit_directory(state: &Path) -> Result<PathBuf, RunError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let directory = state.join("audit");
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-    Ok(directory)
+    match std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory) {
+        Ok(()) => Ok(directory),
+        Err(source) => Err(RunError::AuditDirectory { path: directory, source }),
+    }
 }
 
 fn header(workspace: &Path, name: &ModelName) -> Header {

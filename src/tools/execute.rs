@@ -156,9 +156,10 @@ fn of_command(
 }
 
 fn of_job(finished: &Finished, toolbox: &Toolbox) -> Outcome {
-    let reply = match finished.exit {
-        Exit::Code(0) => JobReply::decode(&finished.stdout.head),
-        other => Err(format!("the file job did not finish ({})", recorded(other))),
+    let reply = if finished.exit == Exit::Code(0) {
+        JobReply::decode(&finished.stdout.head)
+    } else {
+        Err(format!("the file job did not finish ({})", recorded(finished.exit)))
     };
     match reply {
         Ok(reply) => of_reply(finished, &reply, toolbox),

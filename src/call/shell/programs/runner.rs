@@ -5,7 +5,7 @@ use super::runners::{Code, Inner, Runner, find};
 use super::{Invoked, shells};
 use crate::call::effects::{Assignment, UnresolvedReason};
 use crate::call::shell::meaning::fields::Field;
-use crate::call::shell::meaning::walk::{Analysis, Walked};
+use crate::call::shell::meaning::walk::{Analysis, Call, Input, Walked};
 
 pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     let Some(runner) = find(invoked.name) else { return special(analysis, invoked) };
@@ -125,7 +125,7 @@ fn words(
     if fields.is_empty() {
         return Ok(());
     }
-    let inner = crate::call::shell::meaning::walk::Call {
+    let inner = Call {
         assignments,
         lookup: super::builtins::lookup_behind(invoked),
         ..invoked.inner(fields)
@@ -151,6 +151,7 @@ pub(super) fn assignment(field: &Field) -> Option<Assignment> {
     let value = Field {
         value: field.value.get(offset..).unwrap_or("").to_owned(),
         pattern: field.pattern.map(|pattern| pattern.saturating_sub(offset)),
+        text: field.text.get(offset..).unwrap_or(&field.text).into(),
         ..field.clone()
     };
     Some(Assignment { name: name.to_owned(), value: value.word(), span: field.span })
@@ -282,12 +283,24 @@ fn special(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
                 analysis.inline_code(invoked.index, &field.value);
             }
             if matches!(invoked.name, "ex" | "ed")
-                && invoked.call.input != crate::call::shell::meaning::walk::Input::Inherited
+                && invoked.call.input != Input::Text(String::new())
             {
                 analysis.inline_code(invoked.index, "standard input");
             }
             Ok(())
         }
+        "zip" => match invoked.arguments.iter().position(|field| {
+            field.prefix().starts_with('-')
+                && !field.prefix().starts_with("--")
+                && field.prefix().len() > 3
+                && field.prefix().ends_with("TT")
+        }) {
+            Some(place) => match invoked.argument(place + 1) {
+                Some(value) => code(analysis, invoked, "-TT", Code::Shell, value),
+                None => Ok(()),
+            },
+            None => Ok(()),
+        },
         "scp" | "sftp" => {
             let Some(runner) = find(invoked.name) else { return Ok(()) };
             let read = read(invoked.arguments, &runner.options, false);
@@ -300,7 +313,7 @@ fn special(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
                 })
             };
             if invoked.arguments.iter().skip(1).any(shell)
-                || matches!(invoked.call.input, crate::call::shell::meaning::walk::Input::Stream)
+                || matches!(invoked.call.input, Input::Stream)
             {
                 analysis.inline_code(invoked.index, "dot command");
             }

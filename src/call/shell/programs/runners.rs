@@ -731,7 +731,7 @@ static WRAPPERS: &[Runner] = &[
     Runner {
         names: &["uv", "poetry", "pipenv", "pdm", "hatch", "rye", "pixi"],
         options: options(
-            "qvp:C:",
+            "qvmp:C:",
             &[
                 "quiet",
                 "verbose",
@@ -747,6 +747,10 @@ static WRAPPERS: &[Runner] = &[
                 "isolated",
                 "all-extras",
                 "no-project",
+                "with-requirements=",
+                "with-editable=",
+                "env-file=",
+                "module",
             ],
         ),
         inner: Inner::After(&["run"]),
@@ -754,7 +758,11 @@ static WRAPPERS: &[Runner] = &[
     },
     Runner {
         names: &["bundle", "pnpm", "yarn", "rbenv", "pyenv", "asdf", "direnv", "mise", "npm"],
-        options: options("", &["silent"]),
+        options: options(
+            "qsc:p:",
+            &["silent", "quiet", "package=", "call=", "yes", "no", "workspace="],
+        ),
+        code: &[("-c", Code::Shell), ("--call", Code::Shell)],
         inner: Inner::After(&["exec"]),
         ..BARE
     },

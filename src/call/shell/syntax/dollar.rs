@@ -323,7 +323,7 @@ impl Parser<'_, '_> {
             b'}' => return Ok(()),
             b'=' => (Form::AssignDefault, word),
             b'-' | b'?' | b'+' => (Form::Operand, word),
-            b'#' | b'%' | b'/' | b'^' | b',' => (Form::Operand, pattern),
+            b'#' | b'%' | b'/' | b'^' | b',' | b'~' => (Form::Operand, pattern),
             b':' => (Form::Substring, word),
             b'@' => return self.transformation(parameter),
             b'*' => {
