@@ -28,8 +28,8 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
-use crate::model::{Model, RetryPolicy};
-use crate::policy::{BoundPolicy, Places, PolicySet};
+use crate::model::{Model, RetryPolicy, ToolDefinition};
+use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
     ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
@@ -199,7 +199,7 @@ pub(super) fn assemble(
     let facts = RunFacts {
         resumed: resumed.is_some(),
         role: role(config, &policy),
-        tools: settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),
+        tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
     };
@@ -289,16 +289,23 @@ pub(super) fn check_role(policy: &BoundPolicy, role: Option<&str>) -> Result<(),
     }
 }
 
-/// Tools by name; those that the role may not use are not offered either.
-fn tools(config: &RunConfig, policy: &BoundPolicy) -> Result<BTreeSet<ToolName>, RunError> {
-    let wanted = match &config.tools {
-        None => ToolName::ALL.into_iter().collect(),
-        Some(names) => names.iter().map(|name| tool(name)).collect::<Result<BTreeSet<_>, _>>()?,
-    };
-    let allowed = |tool: &ToolName| {
-        policy.role_gate(config.role.as_deref(), tool.as_str()) == crate::policy::RoleVerdict::Pass
-    };
-    Ok(wanted.into_iter().filter(allowed).collect())
+/// The tools that the host enables: all, or those that are named.
+fn enabled(config: &RunConfig) -> Result<BTreeSet<ToolName>, RunError> {
+    match &config.tools {
+        None => Ok(ToolName::ALL.into_iter().collect()),
+        Some(names) => names.iter().map(|name| tool(name)).collect(),
+    }
+}
+
+/// What the role may not use is not offered to the model.
+fn offered(
+    enabled: &BTreeSet<ToolName>,
+    config: &RunConfig,
+    policy: &BoundPolicy,
+) -> BTreeSet<ToolName> {
+    let role = config.role.as_deref();
+    let allowed = |tool: &&ToolName| policy.role_gate(role, tool.as_str()) == RoleVerdict::Pass;
+    enabled.iter().filter(allowed).copied().collect()
 }
 
 fn tool(name: &str) -> Result<ToolName, RunError> {
@@ -315,19 +322,13 @@ fn settings(
     workspace: &Path,
     model: &Model,
 ) -> Result<AgentSettings, RunError> {
-    let tools = tools(config, policy)?;
-    let definitions = definitions(&tools);
-    let contracts: Vec<ToolContract> = definitions
-        .iter()
-        .map(|definition| ToolContract {
-            name: definition.name.clone(),
-            description: definition.description.clone(),
-            parameters: definition.parameters.clone(),
-            replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
-            replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
-        })
-        .collect();
-    let system = prompt::system(workspace, &tools);
+    let enabled = enabled(config)?;
+    let offered = offered(&enabled, config, policy);
+    let contracts: Vec<ToolContract> = definitions(&enabled).iter().map(contract).collect();
+    let is_offered = |contract: &&ToolContract| {
+        ToolName::parse(&contract.name).is_some_and(|tool| offered.contains(&tool))
+    };
+    let system = prompt::system(workspace, &offered);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
     let options = json!({
@@ -335,7 +336,7 @@ fn settings(
         "maxTokens": max_tokens.to_string(),
         "thinking": config.thinking.as_str(),
     });
-    let snapshot_tools = contracts.iter().map(|contract| SnapshotTool {
+    let snapshot_tools = contracts.iter().filter(is_offered).map(|contract| SnapshotTool {
         name: contract.name.clone(),
         definition_digest: contract.definition_digest(),
     });
@@ -349,8 +350,9 @@ fn settings(
     };
     Ok(AgentSettings {
         system,
-        tools,
-        definitions,
+        definitions: definitions(&offered),
+        enabled,
+        offered,
         contracts,
         snapshot,
         temperature,
@@ -361,6 +363,16 @@ fn settings(
         retry: RetryPolicy::default(),
         shows_pieces: config.shows_pieces,
     })
+}
+
+fn contract(definition: &ToolDefinition) -> ToolContract {
+    ToolContract {
+        name: definition.name.clone(),
+        description: definition.description.clone(),
+        parameters: definition.parameters.clone(),
+        replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
+        replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
+    }
 }
 
 /// The narrower of what the command line and the policy say.
