@@ -81,9 +81,9 @@ impl Agent {
     }
 
     fn close_journal(&mut self, ending: &Ending) -> Result<(), Fault> {
-        let Some(operation) = self.parts.journal.state().operation.id().cloned() else {
-            return Ok(());
-        };
+        let state = self.parts.journal.state();
+        let run = state.run().map(|run| &run.operation_id);
+        let Some(operation) = run.or(state.operation.id()).cloned() else { return Ok(()) };
         let statistics = Some(self.tally.statistics(operation, ending.reason));
         match ending.reason {
             FinishReason::Stop | FinishReason::Truncated => {

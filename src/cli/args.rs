@@ -152,9 +152,25 @@ pub struct ModelChoice {
     /// Most output tokens of one answer.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_tokens: Option<u32>,
+    /// How the model asks for tools: in the provider's own form, or as JSON that a schema constrains,
+    /// for models and servers without tool calls.
+    #[arg(long, value_enum, default_value_t = ToolCalls::Native, value_name = "FORM")]
+    pub tool_calls: ToolCalls,
+    /// Record every attempt of the model in a new file that `--model script/FILE` plays again.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// How much the model may think.
     #[arg(long, value_enum, default_value_t = Thinking::None, value_name = "LEVEL")]
     pub thinking: Thinking,
+}
+
+/// How the model asks for tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ToolCalls {
+    /// In the provider's own form.
+    Native,
+    /// As one JSON document that is the whole answer.
+    Json,
 }
 
 /// How much the model may think before it answers.

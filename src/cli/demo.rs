@@ -11,7 +11,7 @@ use crate::agent::events::{Event, Listener, RunResult};
 use crate::audit::record::StageVerdict;
 use crate::audit::{Anchors, log_path, verify};
 use crate::base::exit::Exit;
-use crate::model::ThinkingLevel;
+use crate::model::{ThinkingLevel, ToolCallStyle};
 use crate::run::model::ModelWish;
 use crate::run::setup::state_directory;
 use crate::run::{self, Job, RunConfig, RunError};
@@ -102,6 +102,8 @@ fn config(context: &Context, stage: &Stage, state: PathBuf, namespaces: Namespac
         temperature: None,
         max_tokens: None,
         thinking: ThinkingLevel::None,
+        tool_calls: ToolCallStyle::Native,
+        recording: None,
         headless: true,
         shows_pieces: false,
         namespaces,

@@ -28,7 +28,7 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
-use crate::model::{Model, RetryPolicy, ToolDefinition};
+use crate::model::{Model, RetryPolicy, ToolCallStyle, ToolDefinition};
 use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
@@ -235,6 +235,7 @@ pub(super) fn assemble(
         journal,
         log,
         background: BackgroundQueue::default(),
+        recording: config.recording.clone(),
         in_flight: Vec::new(),
         listener,
     })
@@ -331,11 +332,14 @@ fn settings(
     let system = prompt::system(workspace, &offered);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
-    let options = json!({
+    let mut options = json!({
         "temperature": temperature.to_string(),
         "maxTokens": max_tokens.to_string(),
         "thinking": config.thinking.as_str(),
     });
+    if let (ToolCallStyle::Json, Some(options)) = (config.tool_calls, options.as_object_mut()) {
+        options.insert("toolCalls".to_owned(), "json".into());
+    }
     let snapshot_tools = contracts.iter().filter(is_offered).map(|contract| SnapshotTool {
         name: contract.name.clone(),
         definition_digest: contract.definition_digest(),
@@ -358,6 +362,8 @@ fn settings(
         temperature,
         max_tokens,
         thinking: config.thinking,
+        tool_calls: config.tool_calls,
+        context_window: model.endpoint().and_then(|endpoint| endpoint.context_window),
         native_search: false,
         budget: budget(config, policy),
         retry: RetryPolicy::default(),
