@@ -6,7 +6,7 @@ use super::{Agent, Fault};
 use crate::audit::record::{Body, End};
 use crate::base::text::Untrusted;
 use crate::model::ModelError;
-use crate::session::{FactError, FinalStatistics, SessionError, SyntheticReason};
+use crate::session::{FactError, FinalStatistics, SessionError};
 use std::time::Duration;
 
 /// Time that post-tool hooks have left when the run is over: they are told, not waited for.
@@ -56,6 +56,11 @@ impl Agent {
         if ending.reason == FinishReason::RecordFailure {
             self.parts.journal.use_reserve();
         }
+        if ending.reason == FinishReason::Interrupted {
+            if let Err(fault) = self.refuse_open().await {
+                ending = self.worse(ending, &fault);
+            }
+        }
         if let Err(fault) = self.close_journal(&ending) {
             ending = self.worse(ending, &fault);
         }
@@ -88,10 +93,7 @@ impl Agent {
                     finished => Ok(finished.map(drop)?),
                 }
             }
-            FinishReason::Interrupted => {
-                self.reject_open(SyntheticReason::Aborted)?;
-                Ok(self.parts.journal.abort_operation(statistics)?)
-            }
+            FinishReason::Interrupted => Ok(self.parts.journal.abort_operation(statistics)?),
             FinishReason::MaxIterations
             | FinishReason::Error
             | FinishReason::Empty

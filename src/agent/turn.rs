@@ -18,7 +18,7 @@ use crate::model::normalise::normalise;
 use crate::model::{
     self, Answer, AttemptFailure, Finish, ModelError, ModelRequest, Shown, StreamEvent,
 };
-use crate::session::{FactError, InjectionSource, NewAnswer, SyntheticReason};
+use crate::session::{FactError, InjectionSource, NewAnswer};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -186,7 +186,7 @@ impl Agent {
             return self.drop_cut_calls(answer.content);
         }
         if !places.is_empty() && !may_run {
-            self.reject_open(SyntheticReason::Truncated)?;
+            self.reject_cut()?;
         } else if !places.is_empty() {
             self.drains.reset();
             return Ok(State::Deciding(self.open_items()));
@@ -200,7 +200,7 @@ impl Agent {
 
     /// A cut answer never runs its calls: what was cut may be the part that matters.
     fn drop_cut_calls(&mut self, content: String) -> Result<State, Fault> {
-        self.reject_open(SyntheticReason::Truncated)?;
+        self.reject_cut()?;
         let why = "the answer was cut at the token limit; raise --max-tokens or ask for less";
         Ok(State::Ended(Ending::failed(FinishReason::Truncated, why.to_owned()).with(content)))
     }

@@ -24,7 +24,7 @@ Exit codes: 0 done · 1 fault · 2 usage · 10 done, some calls denied · 11 ite
 20 sandbox guarantee not met · 21 policy invalid · 22 audit or journal failure ·
 23 session locked, blocked or corrupt · 130 / 143 interrupted")]
 pub struct Cli {
-    /// Directory for sessions, logs and keys. Default: $XDG_STATE_HOME/stoplog.
+    /// Directory for sessions and logs. Default: $XDG_STATE_HOME/stoplog.
     #[arg(long, global = true, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// When to colour text: a terminal gets colour unless NO_COLOR is set.
@@ -281,11 +281,56 @@ Examples:
 
 Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
     Explain(ExplainArgs),
+    /// Run the cases in a directory of policy tests (files named *.cases.toml).
+    #[command(after_help = "Exit codes: 0 every case holds · 1 a case fails.")]
+    Test {
+        /// The directory.
+        directory: PathBuf,
+        /// Policies for files that name none.
+        #[arg(long, value_name = "NAME|FILE")]
+        policy: Vec<String>,
+        /// Report form.
+        #[arg(long, value_enum, default_value_t = TestFormat::Tap, value_name = "FORM")]
+        format: TestFormat,
+    },
+    /// Point out rules that are unreachable, shadowed, too broad or unenforceable.
+    #[command(after_help = "Exit codes: 0 nothing found · 1 something found.")]
+    Lint {
+        /// Names or files.
+        #[arg(required = true, value_name = "NAME|FILE")]
+        files: Vec<String>,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print policy files in their one layout, or write them.
+    Fmt {
+        /// Files.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Rewrite the files in place.
+        #[arg(long, conflicts_with = "check")]
+        write: bool,
+        /// Print nothing, exit 1 if a file is laid out otherwise.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Print the JSON Schema of policy files.
+    Schema,
     /// Print a built-in policy, or the list of them.
     Show {
         /// The policy.
         name: Option<String>,
     },
+}
+
+/// Report forms of `policy test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// Test Anything Protocol.
+    Tap,
+    /// JUnit XML.
+    Junit,
 }
 
 /// Arguments of `policy explain`.

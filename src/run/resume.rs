@@ -3,13 +3,14 @@
 
 use super::error::RunError;
 use super::model::{self, ModelWish};
-use super::setup::{self, Grounds, Opened, check_role};
+use super::setup::{self, Grounds, Interrupted, Opened, check_role};
 use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
-use crate::audit::log_path;
 use crate::audit::read::Lines;
 use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
+use crate::audit::verify::GapKind;
+use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
 use crate::chain::abort::AbortSignal;
 use crate::policy::{Layer, PolicySet, PolicySource};
@@ -37,7 +38,9 @@ pub(super) fn open_session(
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, _) = model::connect(&config.model, &config.environment)?;
     let words = task.clone().unwrap_or_default();
-    let opened = Opened { grounds, directory, journal, model, task: &words, resumed: true };
+    let enforced = setup::enforced(config, &grounds)?;
+    let resumed = Some(interrupted(&state.join("audit"), directory.id())?);
+    let opened = Opened { grounds, directory, journal, model, task: &words, enforced, resumed };
     let mut parts = setup::assemble(config, opened, abort, listener)?;
     let start = recover(&mut parts, task)?;
     Ok((parts, start))
@@ -106,6 +109,14 @@ fn recorded_policy(
         return Err(unusable(format!("holds a policy whose digest is not {digest}")));
     }
     Ok(set)
+}
+
+/// Calls that the log saw start and not end. Damage is found again, and told, when the log is opened.
+fn interrupted(directory: &Path, session: &crate::base::ids::Id) -> Result<Interrupted, RunError> {
+    let report = verify(&log_path(directory, session), &Anchors::default());
+    let report = report.map_err(|error| RunError::Blocked(error.to_string()))?;
+    let gaps = report.gaps.into_iter().filter(|gap| gap.kind == GapKind::StartWithoutOutcome);
+    Ok(Interrupted { calls: gaps.map(|gap| gap.call).collect() })
 }
 
 fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {

@@ -11,7 +11,10 @@ use crate::agent::background::BackgroundQueue;
 use crate::agent::events::{Event, Listener};
 use crate::agent::prompt;
 use crate::agent::settings::{AgentSettings, Budget};
-use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Session as SessionRecord};
+use crate::audit::record::{
+    Body, Exit as RecordedExit, Outcome as OutcomeRecord, PolicyRecord, PolicySourceRecord,
+    Session as SessionRecord,
+};
 use crate::audit::{AuditWriter, Redactor};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
@@ -25,8 +28,8 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
-use crate::model::{Model, RetryPolicy};
-use crate::policy::{BoundPolicy, Places, PolicySet};
+use crate::model::{Model, RetryPolicy, ToolDefinition};
+use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
     ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
@@ -112,13 +115,44 @@ pub(super) fn new_session(
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, name) = model::connect(&config.model, &config.environment)?;
     let header = header(&grounds.workspace, &name);
+    // A machine that cannot hold the policy is told before anything is left behind.
+    let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
     assemble(
         config,
-        Opened { grounds, directory, journal, model, task, resumed: false },
+        Opened { grounds, directory, journal, model, task, enforced, resumed: None },
         abort,
         listener,
     )
+}
+
+/// What the kernel enforces for this policy here, from a cell that does nothing.
+pub(super) fn enforced(config: &RunConfig, grounds: &Grounds) -> Result<Enforced, RunError> {
+    let place = tempfile::Builder::new().prefix("stoplog-probe-").tempdir()?;
+    let inputs = CellInputs {
+        environment: &config.environment,
+        workspace: &grounds.workspace,
+        private_tmp: Some(place.path().to_owned()),
+        quarantine: None,
+        namespaces: config.namespaces,
+    };
+    cell::probe(&cell::base(&grounds.policy, inputs)?)
+}
+
+/// The supervisor died while the call ran: what it did is not known, and the log says so.
+fn unknown_outcome(call: Id) -> OutcomeRecord {
+    OutcomeRecord {
+        call,
+        exit: RecordedExit::Interrupted,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        result: None,
+        files_written: Vec::new(),
+        limits_hit: Vec::new(),
+        enforced: None,
+        duration_ms: 0,
+    }
 }
 
 /// A session whose journal is open.
@@ -128,7 +162,16 @@ pub(super) struct Opened<'a> {
     pub(super) journal: Journal,
     pub(super) model: Model,
     pub(super) task: &'a str,
-    pub(super) resumed: bool,
+    /// What the kernel holds the cells of the run to.
+    pub(super) enforced: Enforced,
+    pub(super) resumed: Option<Interrupted>,
+}
+
+/// What the log of a resumed session says of calls in flight.
+#[derive(Debug, Default)]
+pub(super) struct Interrupted {
+    /// Calls that were started and of whose end nothing is recorded.
+    pub(super) calls: Vec<Id>,
 }
 
 /// Puts the parts of a run together and writes the first records.
@@ -138,7 +181,7 @@ pub(super) fn assemble(
     abort: &AbortSignal,
     mut listener: Listener,
 ) -> Result<Parts, RunError> {
-    let Opened { grounds, directory, journal, model, task, resumed } = opened;
+    let Opened { grounds, directory, journal, model, task, enforced, resumed } = opened;
     let policy = Arc::clone(&grounds.policy);
     let cell = Arc::new(cell::base(
         &policy,
@@ -150,19 +193,21 @@ pub(super) fn assemble(
             namespaces: config.namespaces,
         },
     )?);
-    let enforced = cell::probe(&cell)?;
     let settings = settings(config, &policy, &grounds.workspace, &model)?;
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
-        resumed,
+        resumed: resumed.is_some(),
         role: role(config, &policy),
-        tools: settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),
+        tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
+    for call in resumed.into_iter().flat_map(|interrupted| interrupted.calls) {
+        log.append(&Body::Outcome(Box::new(unknown_outcome(call)))).map(drop)?;
+    }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
     let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
@@ -199,9 +244,8 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
-    let redactor = patterns.and_then(|patterns| Redactor::new(&patterns));
-    let redactor = redactor.map_err(|error| {
-        RunError::Usage(format!("the redaction patterns of `[audit]` are too large: {error}"))
+    let redactor = patterns.map(|patterns| Redactor::new(&patterns)).map_err(|error| {
+        RunError::Usage(format!("a redaction pattern of `[audit]` cannot be used: {error}"))
     })?;
     Ok(AuditWriter::open(&directory, session, redactor, Clock::System)?)
 }
@@ -245,16 +289,23 @@ pub(super) fn check_role(policy: &BoundPolicy, role: Option<&str>) -> Result<(),
     }
 }
 
-/// Tools by name; those that the role may not use are not offered either.
-fn tools(config: &RunConfig, policy: &BoundPolicy) -> Result<BTreeSet<ToolName>, RunError> {
-    let wanted = match &config.tools {
-        None => ToolName::ALL.into_iter().collect(),
-        Some(names) => names.iter().map(|name| tool(name)).collect::<Result<BTreeSet<_>, _>>()?,
-    };
-    let allowed = |tool: &ToolName| {
-        policy.role_gate(config.role.as_deref(), tool.as_str()) == crate::policy::RoleVerdict::Pass
-    };
-    Ok(wanted.into_iter().filter(allowed).collect())
+/// The tools that the host enables: all, or those that are named.
+fn enabled(config: &RunConfig) -> Result<BTreeSet<ToolName>, RunError> {
+    match &config.tools {
+        None => Ok(ToolName::ALL.into_iter().collect()),
+        Some(names) => names.iter().map(|name| tool(name)).collect(),
+    }
+}
+
+/// What the role may not use is not offered to the model.
+fn offered(
+    enabled: &BTreeSet<ToolName>,
+    config: &RunConfig,
+    policy: &BoundPolicy,
+) -> BTreeSet<ToolName> {
+    let role = config.role.as_deref();
+    let allowed = |tool: &&ToolName| policy.role_gate(role, tool.as_str()) == RoleVerdict::Pass;
+    enabled.iter().filter(allowed).copied().collect()
 }
 
 fn tool(name: &str) -> Result<ToolName, RunError> {
@@ -271,19 +322,13 @@ fn settings(
     workspace: &Path,
     model: &Model,
 ) -> Result<AgentSettings, RunError> {
-    let tools = tools(config, policy)?;
-    let definitions = definitions(&tools);
-    let contracts: Vec<ToolContract> = definitions
-        .iter()
-        .map(|definition| ToolContract {
-            name: definition.name.clone(),
-            description: definition.description.clone(),
-            parameters: definition.parameters.clone(),
-            replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
-            replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
-        })
-        .collect();
-    let system = prompt::system(workspace, &tools);
+    let enabled = enabled(config)?;
+    let offered = offered(&enabled, config, policy);
+    let contracts: Vec<ToolContract> = definitions(&enabled).iter().map(contract).collect();
+    let is_offered = |contract: &&ToolContract| {
+        ToolName::parse(&contract.name).is_some_and(|tool| offered.contains(&tool))
+    };
+    let system = prompt::system(workspace, &offered);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
     let options = json!({
@@ -291,7 +336,7 @@ fn settings(
         "maxTokens": max_tokens.to_string(),
         "thinking": config.thinking.as_str(),
     });
-    let snapshot_tools = contracts.iter().map(|contract| SnapshotTool {
+    let snapshot_tools = contracts.iter().filter(is_offered).map(|contract| SnapshotTool {
         name: contract.name.clone(),
         definition_digest: contract.definition_digest(),
     });
@@ -305,8 +350,9 @@ fn settings(
     };
     Ok(AgentSettings {
         system,
-        tools,
-        definitions,
+        definitions: definitions(&offered),
+        enabled,
+        offered,
         contracts,
         snapshot,
         temperature,
@@ -317,6 +363,16 @@ fn settings(
         retry: RetryPolicy::default(),
         shows_pieces: config.shows_pieces,
     })
+}
+
+fn contract(definition: &ToolDefinition) -> ToolContract {
+    ToolContract {
+        name: definition.name.clone(),
+        description: definition.description.clone(),
+        parameters: definition.parameters.clone(),
+        replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
+        replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
+    }
 }
 
 /// The narrower of what the command line and the policy say.
