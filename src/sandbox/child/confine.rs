@@ -128,14 +128,17 @@ fn enter(spec: &SandboxSpec, places: Option<&Places>) -> Result<(), SetupFailed>
 
 /// The program's environment. Without a view the private temporary directory has only its own name,
 /// and an empty home lies in it: the caller's home exists there, and a program that is refused its
-/// own settings often stops, where it would go on without them.
+/// own settings often stops, where it would go on without them. A home that holds grants stays, since
+/// programs look for those by it.
 fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString)>, SetupFailed> {
     let mut variables = spec.environment.clone();
     let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) else { return Ok(variables) };
     variables.retain(|(name, _)| name != "TMPDIR");
     variables.push(("TMPDIR".into(), private.into()));
     for (name, value) in &mut variables {
-        if name == "HOME" && spec.scratch.iter().any(|path| path == Path::new(value)) {
+        let at = Path::new(value);
+        let holds_grants = spec.grants.iter().any(|grant| grant.path.starts_with(at));
+        if name == "HOME" && spec.scratch.iter().any(|path| path == at) && !holds_grants {
             let home = private.join("home");
             match std::fs::create_dir(&home) {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
