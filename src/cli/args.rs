@@ -60,7 +60,7 @@ pub enum Command {
     Exec(ExecArgs),
     /// Watch a scripted agent repair a repository while its attempts to escape are refused.
     Demo(DemoArgs),
-    /// Check, explain, test and write policies.
+    /// Check, explain, test, lint and print policies.
     Policy(PolicyArgs),
     /// Read and verify the audit log.
     Audit(AuditArgs),
@@ -195,7 +195,7 @@ pub struct BehaviourArgs {
     /// Most model calls. Default 40.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
-    /// Never ask: what needs a person is denied, and a missing kernel guarantee ends the run.
+    /// Never ask: what needs a person is denied.
     #[arg(long)]
     pub headless: bool,
     /// What to print.
@@ -228,7 +228,7 @@ pub struct RunArgs {
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The session: its id, or the beginning of one.
+    /// The session: its id, or the beginning or end of one.
     pub session: String,
     /// A further task. Without one an interrupted session is finished.
     pub task: Option<String>,
@@ -385,7 +385,7 @@ pub struct AuditArgs {
 pub enum AuditCommand {
     /// List the decisions of a session.
     Log {
-        /// Session id, its beginning, or a log file. Default: the newest session.
+        /// Session id, its beginning or end, or a log file. Default: the newest session.
         session: Option<String>,
         /// Only this decision: pass or deny.
         #[arg(long, value_name = "WHICH")]
@@ -404,7 +404,7 @@ pub enum AuditCommand {
     Show {
         /// Call id, the end of one, or its number in the log.
         call: String,
-        /// Session id, its beginning, or a log file. Default: the newest session.
+        /// Session id, its beginning or end, or a log file. Default: the newest session.
         #[arg(long, value_name = "ID")]
         session: Option<String>,
         /// Print JSON.
@@ -413,9 +413,10 @@ pub enum AuditCommand {
     },
     /// Check that a log is as it was written.
     #[command(after_help = "\
-Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unreadable).")]
+Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unreadable), or a call has
+no outcome.")]
     Verify {
-        /// Session id, its beginning, or a log file. Default: the newest session.
+        /// Session id, its beginning or end, or a log file. Default: the newest session.
         session: Option<String>,
         /// Check every session.
         #[arg(long, conflicts_with = "session")]
@@ -445,7 +446,7 @@ pub enum SessionCommand {
     },
     /// Show a session's conversation and state.
     Show {
-        /// Session id or its beginning. Default: the newest session.
+        /// Session id, its beginning or end. Default: the newest session.
         session: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -453,7 +454,7 @@ pub enum SessionCommand {
     },
     /// Write a session's conversation as a document, secrets left out.
     Export {
-        /// Session id or its beginning. Default: the newest session.
+        /// Session id, its beginning or end. Default: the newest session.
         session: Option<String>,
         /// The form.
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
