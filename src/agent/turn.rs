@@ -134,9 +134,10 @@ impl Agent {
         let listener = RefCell::new(&mut self.parts.listener);
         let (log, mut fault) = (&mut self.parts.log, None);
         let mut on_event = |event: StreamEvent| {
-            let told = match event {
-                StreamEvent::TextDelta(content) => Event::TextDelta { content },
-                StreamEvent::ThinkingDelta(content) => Event::Thinking { content },
+            let (told, shown) = match event {
+                StreamEvent::TextDelta(content) => (Event::TextDelta { content }, shown),
+                // Thinking is no part of the answer: nobody is told two answers if it comes twice.
+                StreamEvent::ThinkingDelta(content) => (Event::Thinking { content }, Shown::No),
                 StreamEvent::CallStarted(_) => return Shown::No,
             };
             (listener.borrow_mut())(&told);
