@@ -19,7 +19,9 @@ code=0
   --output json "$task" || code=$?
 
 # Whatever the agent did: the log must be as it was written.
-"$stoplog" --state-dir "$state" audit verify --all >&2
+if [ -d "$state/audit" ]; then
+  "$stoplog" --state-dir "$state" audit verify --all >&2 || exit $?
+fi
 
 case $code in
   0) echo 'agent: done' >&2 ;;
