@@ -240,8 +240,11 @@ impl Agent {
         content: String,
     ) -> Result<(), Fault> {
         let tool = crate::call::request::ToolName::parse(&place.name);
-        let contract = tool.and_then(|tool| self.parts.settings.contract(tool));
-        let contract = contract.ok_or(Fault::LostCall)?;
+        let Some(contract) = tool.and_then(|tool| self.parts.settings.contract(tool)) else {
+            // It was not offered, so for the conversation it does not exist.
+            let place = std::slice::from_ref(place);
+            return Ok(self.parts.journal.synthetic(place, SyntheticReason::UnknownTool)?);
+        };
         let denial = DenialReason {
             stage: denied.stage.as_str().to_owned(),
             code: denied.reason.code.raw().to_owned(),

@@ -4,7 +4,9 @@
 use super::events::{FinishReason, RunResult};
 use super::{Agent, Fault};
 use crate::audit::record::{Body, End};
+use crate::base::exit::Exit;
 use crate::base::text::Untrusted;
+use crate::chain::abort::StopCause;
 use crate::model::ModelError;
 use crate::session::{FactError, FinalStatistics, SessionError};
 use std::time::Duration;
@@ -129,7 +131,11 @@ impl Agent {
 
     fn result(&self, ending: &Ending) -> RunResult {
         let any_denied = !self.tally.denials.is_empty();
-        let exit = ending.reason.exit(any_denied);
+        let terminated = self.parts.chain.abort.cause() == StopCause::Termination;
+        let exit = match ending.reason.exit(any_denied) {
+            Exit::Interrupted if terminated => Exit::Terminated,
+            exit => exit,
+        };
         RunResult {
             status: match ending.reason {
                 FinishReason::Stop if any_denied => "denied",

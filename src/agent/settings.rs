@@ -19,7 +19,7 @@ pub struct AgentSettings {
     pub offered: BTreeSet<ToolName>,
     /// The definitions of the offered tools, sorted.
     pub definitions: Vec<ToolDefinition>,
-    /// The contracts of the enabled tools for the journal, sorted.
+    /// Their contracts for the journal, in the same order.
     pub contracts: Vec<ToolContract>,
     /// What every attempt depends on.
     pub snapshot: ConfigurationSnapshot,

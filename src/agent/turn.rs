@@ -181,9 +181,10 @@ impl Agent {
             recording.map_or(Ok(()), |recording| Ok(recording.note(&request.agent, result)?))
         };
         let mut on_event = |event: StreamEvent| {
-            let told = match event {
-                StreamEvent::TextDelta(content) => Event::TextDelta { content },
-                StreamEvent::ThinkingDelta(content) => Event::Thinking { content },
+            let (told, shown) = match event {
+                StreamEvent::TextDelta(content) => (Event::TextDelta { content }, shown),
+                // Thinking is no part of the answer: nobody is told two answers if it comes twice.
+                StreamEvent::ThinkingDelta(content) => (Event::Thinking { content }, Shown::No),
                 StreamEvent::CallStarted(_) => return Shown::No,
             };
             if heard == Heard::No {

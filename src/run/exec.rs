@@ -14,7 +14,7 @@ use crate::base::ids::Id;
 use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::request::{BashArguments, Request};
-use crate::chain::abort::AbortSignal;
+use crate::chain::abort::{AbortSignal, StopCause};
 use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
@@ -86,7 +86,7 @@ async fn decide_and_run(
     log: &mut AuditWriter,
 ) -> Result<ExecOutcome, RunError> {
     let abort = AbortSignal::new();
-    let stopped = signals::listen(&abort)?;
+    signals::listen(&abort)?;
     let mut chain = chain(config, grounds, &abort)?;
     let base = Arc::clone(&chain.cell);
     let argv = argv.to_vec();
@@ -104,11 +104,12 @@ async fn decide_and_run(
     let id = approved.subject().call.id.clone();
     let sandbox = Some(spec_digest(approved.spec()));
     log.append(&Body::Started(Started { call: id.clone(), sandbox })).map(drop)?;
-    let ran = tokio::task::spawn_blocking(move || run_through(approved, &abort)).await;
+    let for_cell = abort.clone();
+    let ran = tokio::task::spawn_blocking(move || run_through(approved, &for_cell)).await;
     let finished = ran.map_err(|_panicked| std::io::Error::other("the command's thread ended"))?;
     log.append(&Body::Outcome(Box::new(outcome(id, &finished)))).map(drop)?;
     let finished = finished?;
-    let exit = stopped.exit().unwrap_or_else(|| exit_of(&finished));
+    let exit = exit_of(&finished, abort.cause());
     Ok(ExecOutcome::Ran { exit, enforced: finished.enforced })
 }
 
@@ -153,13 +154,13 @@ fn relay(
     })
 }
 
-fn exit_of(finished: &Finished) -> Exit {
+fn exit_of(finished: &Finished, cause: StopCause) -> Exit {
     let code = match finished.exit {
         sandbox::Exit::Code(code) => code,
         sandbox::Exit::Signal(signal) => SIGNAL_BASE + signal,
         sandbox::Exit::TimedOut => i32::from(TIMED_OUT),
         sandbox::Exit::OutOfMemory | sandbox::Exit::OutputCapped => SIGNAL_BASE + 9,
-        sandbox::Exit::Cancelled => return Exit::Interrupted,
+        sandbox::Exit::Cancelled => return signals::exit_of(cause),
     };
     Exit::Command(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
 }

@@ -89,7 +89,7 @@ pub fn run(config: &RunConfig, job: Job, listener: Listener) -> Result<RunResult
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(async {
         let abort = AbortSignal::new();
-        let stopped = signals::listen(&abort)?;
+        signals::listen(&abort)?;
         let (parts, start) = match job {
             Job::New { task } => {
                 (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
@@ -98,11 +98,7 @@ pub fn run(config: &RunConfig, job: Job, listener: Listener) -> Result<RunResult
                 resume::open_session(config, &session, task, &abort, listener)?
             }
         };
-        let mut result = Agent::new(parts).run(start).await;
-        if let Some(exit) = stopped.exit() {
-            result.exit_code = exit.code();
-        }
-        Ok(result)
+        Ok(Agent::new(parts).run(start).await)
     });
     // A thread that still waits for a question on a terminal must not keep the process.
     runtime.shutdown_background();

@@ -114,16 +114,30 @@ pub(super) fn new_session(
     let grounds = grounds(config, None)?;
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, name) = model::connect(&config.model, &config.environment)?;
+    let prepared = prepare(config, &grounds, model)?;
     let header = header(&grounds.workspace, &name);
     // A machine that cannot hold the policy is told before anything is left behind.
     let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
-    assemble(
-        config,
-        Opened { grounds, directory, journal, model, task, enforced, resumed: None },
-        abort,
-        listener,
-    )
+    let opened = Opened { grounds, directory, journal, prepared, task, enforced, resumed: None };
+    assemble(config, opened, abort, listener)
+}
+
+/// What a run needs beside its session; it leaves nothing on the disk.
+pub(super) struct Prepared {
+    model: Model,
+    settings: AgentSettings,
+    guardian: Option<Guardian>,
+}
+
+/// Finds whatever is wrong with the configuration before a session is made or changed.
+pub(super) fn prepare(
+    config: &RunConfig,
+    grounds: &Grounds,
+    model: Model,
+) -> Result<Prepared, RunError> {
+    let settings = settings(config, &grounds.policy, &grounds.workspace, &model)?;
+    Ok(Prepared { guardian: guardian(config, &grounds.policy)?, settings, model })
 }
 
 /// What the kernel enforces for this policy here, from a cell that does nothing.
@@ -160,7 +174,7 @@ pub(super) struct Opened<'a> {
     pub(super) grounds: Grounds,
     pub(super) directory: SessionDirectory,
     pub(super) journal: Journal,
-    pub(super) model: Model,
+    pub(super) prepared: Prepared,
     pub(super) task: &'a str,
     /// What the kernel holds the cells of the run to.
     pub(super) enforced: Enforced,
@@ -181,7 +195,8 @@ pub(super) fn assemble(
     abort: &AbortSignal,
     mut listener: Listener,
 ) -> Result<Parts, RunError> {
-    let Opened { grounds, directory, journal, model, task, enforced, resumed } = opened;
+    let Opened { grounds, directory, journal, prepared, task, enforced, resumed } = opened;
+    let Prepared { model, settings, guardian } = prepared;
     let policy = Arc::clone(&grounds.policy);
     let cell = Arc::new(cell::base(
         &policy,
@@ -193,7 +208,6 @@ pub(super) fn assemble(
             namespaces: config.namespaces,
         },
     )?);
-    let settings = settings(config, &policy, &grounds.workspace, &model)?;
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
@@ -213,7 +227,7 @@ pub(super) fn assemble(
     let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
     let chain = Chain {
         abort: abort.clone(),
-        guardian: guardian(config, &policy)?,
+        guardian,
         permission: Some(permission(config, &policy)),
         cell: Arc::clone(&cell),
         setting: Arc::new(Setting {
@@ -325,10 +339,8 @@ fn settings(
 ) -> Result<AgentSettings, RunError> {
     let enabled = enabled(config)?;
     let offered = offered(&enabled, config, policy);
-    let contracts: Vec<ToolContract> = definitions(&enabled).iter().map(contract).collect();
-    let is_offered = |contract: &&ToolContract| {
-        ToolName::parse(&contract.name).is_some_and(|tool| offered.contains(&tool))
-    };
+    let definitions = definitions(&offered);
+    let contracts: Vec<ToolContract> = definitions.iter().map(contract).collect();
     let system = prompt::system(workspace, &offered);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
@@ -340,7 +352,7 @@ fn settings(
     if let (ToolCallStyle::Json, Some(options)) = (config.tool_calls, options.as_object_mut()) {
         options.insert("toolCalls".to_owned(), "json".into());
     }
-    let snapshot_tools = contracts.iter().filter(is_offered).map(|contract| SnapshotTool {
+    let snapshot_tools = contracts.iter().map(|contract| SnapshotTool {
         name: contract.name.clone(),
         definition_digest: contract.definition_digest(),
     });
@@ -354,7 +366,7 @@ fn settings(
     };
     Ok(AgentSettings {
         system,
-        definitions: definitions(&offered),
+        definitions,
         enabled,
         offered,
         contracts,
@@ -517,12 +529,16 @@ fn init(
 }
 
 fn policy_record(set: &PolicySet) -> PolicyRecord {
-    let roots = set.roots();
-    let sources = set.files().into_iter().map(|file| PolicySourceRecord {
-        given: roots.iter().any(|root| root.name == file.name && root.digest == file.digest),
-        name: Untrusted::new(file.name.as_str()),
-        layer: file.layer.as_str().to_owned(),
-        text: Untrusted::new(file.text.as_str()),
+    let parts = (0..).zip(set.parts());
+    let sources = parts.flat_map(|(number, part)| {
+        let roots = part.roots();
+        part.files().into_iter().map(move |file| PolicySourceRecord {
+            given: roots.iter().any(|root| root.name == file.name && root.digest == file.digest),
+            part: number,
+            name: Untrusted::new(file.name.as_str()),
+            layer: file.layer.as_str().to_owned(),
+            text: Untrusted::new(file.text.as_str()),
+        })
     });
     PolicyRecord { digest: set.digest(), sources: sources.collect() }
 }

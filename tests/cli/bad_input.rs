@@ -305,7 +305,7 @@ fn a_full_disk_stops_the_run_before_the_effect() {
     let arguments = rig.arguments(&script, &[]);
     // A file that may not grow any more answers as a full disk does; the signal of the limit is
     // ignored, so that the program sees the error.
-    let limited = "trap '' XFSZ; ulimit -f 160; exec \"$0\" \"$@\"";
+    let limited = "trap '' XFSZ; ulimit -f 1000; exec \"$0\" \"$@\"";
     let mut command = rig.program("/bin/sh", &["-c", limited, super::rig::PROGRAM, "--state-dir"]);
     command.arg(rig.state()).args(&arguments);
     let done = Live::start(command).end().exits(22);

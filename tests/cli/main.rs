@@ -10,17 +10,17 @@
 #![expect(clippy::print_stdout, reason = "a test says what it could not show")]
 
 mod bad_input;
-//mod bugs;
-//mod documents;
+mod bugs;
+mod documents;
 mod exits;
 mod model_call;
 mod persistence;
-//mod records;
+mod records;
 mod rig;
 mod sessions;
 mod stages;
 mod terminal;
-//mod tools;
+mod tools;
 
 #[path = "../support/scripted_http.rs"]
 mod scripted_http;

@@ -117,8 +117,11 @@ fn b22_the_request_carries_the_documented_constants_unless_told_otherwise() {
 fn b30_the_thinking_level_goes_into_the_request() {
     let rig = Rig::new();
     let body = |level: &str| {
-        let (_, requests) = ask(&rig, vec![stream(Turn::text("x"))], &["--thinking", level]);
-        requests[0].body.to_string()
+        let server = Server::start(vec![stream(Turn::text("x"))]);
+        let url = server.base_url();
+        let more = ["--base-url", &url, "--thinking", level];
+        drop(rig.run("openai/o3-mini", &more).exits(0));
+        server.requests()[0].body.to_string()
     };
     assert!(body("high").contains("high") && !body("none").contains("effort"));
 }

@@ -46,11 +46,12 @@ fn run_with_resume_is_the_same_as_resume_with_a_task() {
 /// The turns of the run that is killed: two commands that leave a mark each time they run, and a file.
 fn turns() -> Vec<Value> {
     vec![
-        bash("echo one >> marks; sleep 0.05"),
-        calls(&[
-            ("write", json!({"path": "made", "content": "x"})),
-            ("bash", json!({"command": "echo two >> marks; sleep 0.05"})),
-        ]),
+        json!({"calls": [{"id": "first", "name": "bash",
+            "arguments": {"command": "echo one >> marks; sleep 0.05"}}]}),
+        json!({"calls": [
+            {"id": "second", "name": "write", "arguments": {"path": "made", "content": "x"}},
+            {"id": "third", "name": "bash",
+                "arguments": {"command": "echo two >> marks; sleep 0.05"}}]}),
         answer("all done"),
     ]
 }
