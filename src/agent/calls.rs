@@ -1,7 +1,8 @@
 //! The calls of one answer: each is read, decided in the model's order, recorded as started, carried
 //! out, and recorded with what came of it.
 
-use super::events::Event;
+use super::events::{Event, FinishReason};
+use super::finish::Ending;
 use super::turn::{CallResult, State};
 use super::{Agent, Fault, wave};
 use crate::audit::record::{
@@ -24,6 +25,11 @@ use serde_json::{Map, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tokio::task::JoinSet;
+
+/// What is told of a call that the end of the run overtook.
+const NOT_STARTED: &str = "the run was stopped before the call started";
+/// What is told of a call whose answer was cut.
+const CUT: &str = "the answer was cut; none of its calls was executed";
 
 /// A call of the latest answer that needs a result.
 #[derive(Debug)]
@@ -61,8 +67,7 @@ impl Agent {
         all.sort_by_key(|(place, _)| place.index);
         all.into_iter()
             .map(|(place, started)| {
-                let tools = &self.parts.settings.tools;
-                let request = Request::parse(&place.name, &place.arguments, tools);
+                let request = self.parts.settings.read(&place.name, &place.arguments);
                 Item { place, id: Id::new(), started, request }
             })
             .collect()
@@ -131,15 +136,19 @@ impl Agent {
     /// Sends one call through the chain. What is not approved has its result at once.
     async fn decide_one(&mut self, item: Item) -> Result<Result<Ready, CallResult>, Fault> {
         let Item { place, id, started, request } = item;
-        self.tell(Event::ToolCall {
-            call: id.clone(),
-            tool: place.name.clone(),
-            arguments: place.arguments.clone(),
-        });
+        self.tell_call(&id, &place);
         let request = match request {
             Ok(request) => request,
             Err(invalid) => return self.reject(place, &id, &invalid).map(Err),
         };
+        match self.rule(&place, id, request).await? {
+            Ruling::Approved(approved) => self.start(place, started, *approved).map(Ok),
+            Ruling::Denied(denied) => self.refuse(place, started, &denied).map(Err),
+        }
+    }
+
+    /// What the chain says about a call; its decision is durable.
+    async fn rule(&mut self, place: &CallPlace, id: Id, request: Request) -> Result<Ruling, Fault> {
         let call = ToolCall {
             id,
             provider_id: place.call_id.clone(),
@@ -151,10 +160,37 @@ impl Agent {
         let plan = move |call: &ToolCall, approved: &[std::path::PathBuf]| {
             plan::cell(call, &toolbox, approved)
         };
-        match self.parts.chain.decide(call, &plan, &mut self.parts.log).await? {
-            Ruling::Approved(approved) => self.start(place, started, *approved).map(Ok),
-            Ruling::Denied(denied) => self.refuse(place, started, &denied).map(Err),
+        Ok(self.parts.chain.decide(call, &plan, &mut self.parts.log).await?)
+    }
+
+    /// The calls that had not started when the run was stopped: the abort check refuses each on the
+    /// record. The journal closes them with the abort itself.
+    pub(super) async fn refuse_open(&mut self) -> Result<(), Fault> {
+        for Item { place, id, started, request } in self.open_items() {
+            if started.is_some() {
+                continue;
+            }
+            self.tell_call(&id, &place);
+            let request = match request {
+                Ok(request) => request,
+                Err(invalid) => {
+                    self.record_rejected(
+                        &place,
+                        &id,
+                        RejectedBecause::Aborted,
+                        &invalid.to_string(),
+                    )?;
+                    self.tell_result(&id, &place, ("aborted", NOT_STARTED), 0);
+                    continue;
+                }
+            };
+            if let Ruling::Denied(denied) = self.rule(&place, id.clone(), request).await? {
+                self.tell_stages(&id, &denied.stages);
+                self.tally.refuse(&denied);
+            }
+            self.tell_result(&id, &place, ("aborted", NOT_STARTED), 0);
         }
+        Ok(())
     }
 
     /// Intent before effect: the start is durable in both files before the call runs.
@@ -176,7 +212,7 @@ impl Agent {
             (None, None) => return Err(Fault::LostCall),
         };
         let sandbox = Some(spec_digest(approved.spec()));
-        drop(self.parts.log.append(&Body::Started(Started { call: id, sandbox }))?);
+        self.parts.log.append(&Body::Started(Started { call: id, sandbox })).map(drop)?;
         Ok(Ready { place, started, approved })
     }
 
@@ -204,8 +240,11 @@ impl Agent {
         content: String,
     ) -> Result<(), Fault> {
         let tool = crate::call::request::ToolName::parse(&place.name);
-        let contract = tool.and_then(|tool| self.parts.settings.contract(tool));
-        let contract = contract.ok_or(Fault::LostCall)?;
+        let Some(contract) = tool.and_then(|tool| self.parts.settings.contract(tool)) else {
+            // It was not offered, so for the conversation it does not exist.
+            let place = std::slice::from_ref(place);
+            return Ok(self.parts.journal.synthetic(place, SyntheticReason::UnknownTool)?);
+        };
         let denial = DenialReason {
             stage: denied.stage.as_str().to_owned(),
             code: denied.reason.code.raw().to_owned(),
@@ -268,25 +307,22 @@ impl Agent {
             arguments: Untrusted::new(place.arguments.as_str()),
             arguments_hash: Digest::of(place.arguments.as_bytes()),
         };
-        drop(self.parts.log.append(&Body::Rejected(Box::new(record)))?);
+        self.parts.log.append(&Body::Rejected(Box::new(record))).map(drop)?;
         Ok(())
     }
 
-    /// Gives every call that has not started the fixed result for `reason`, in both files.
-    pub(super) fn reject_open(&mut self, reason: SyntheticReason) -> Result<(), Fault> {
-        let because = match reason {
-            SyntheticReason::Truncated => RejectedBecause::Truncated,
-            SyntheticReason::UnknownTool => RejectedBecause::UnknownTool,
-            SyntheticReason::InvalidArguments => RejectedBecause::InvalidArguments,
-            SyntheticReason::Aborted | SyntheticReason::Interrupted => RejectedBecause::Aborted,
-        };
+    /// The calls of a cut answer never run: each gets the fixed result, in both files.
+    pub(super) fn reject_cut(&mut self) -> Result<(), Fault> {
         let places = self.parts.journal.open_calls();
+        let because = RejectedBecause::Truncated;
         for place in &places {
-            self.record_rejected(place, &Id::new(), because, because.as_str())?;
+            let id = Id::new();
+            self.tell_call(&id, place);
+            self.record_rejected(place, &id, because, because.as_str())?;
+            self.tell_result(&id, place, ("rejected", CUT), 0);
         }
-        // An abort is recorded first and closes its calls itself.
-        if !places.is_empty() && reason != SyntheticReason::Aborted {
-            self.parts.journal.synthetic(&places, reason)?;
+        if !places.is_empty() {
+            self.parts.journal.synthetic(&places, SyntheticReason::Truncated)?;
         }
         Ok(())
     }
@@ -309,13 +345,19 @@ impl Agent {
             });
         }
         let mut results = Vec::with_capacity(count);
+        let mut unmet = None;
         while let Some(joined) = running.join_next().await {
-            let ran = joined.map_err(|_panicked| Fault::LostCall)?;
+            let mut ran = joined.map_err(|_panicked| Fault::LostCall)?;
+            unmet = unmet.or(ran.outcome.setup_failed.take());
             results.push((ran.place.index, self.finish_call(ran)?));
         }
         results.sort_by_key(|(index, _)| *index);
         self.turn_results.extend(results.into_iter().map(|(_, result)| result));
-        Ok(self.after_wave(rest))
+        Ok(match unmet {
+            // A machine that no longer gives a cell gives none to the next call either.
+            Some(why) => State::Ended(Ending::failed(FinishReason::SandboxFailure, why)),
+            None => self.after_wave(rest),
+        })
     }
 
     fn finish_call(&mut self, ran: Ran) -> Result<CallResult, Fault> {
@@ -323,7 +365,7 @@ impl Agent {
         self.tally.executed += 1;
         let record = outcome_record(&id, &outcome);
         let duration_ms = record.duration_ms;
-        drop(self.parts.log.append(&Body::Outcome(Box::new(record)))?);
+        self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
         let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
         self.settle(&started, kind, outcome.text.clone())?;
         let status = if outcome.success { "ok" } else { "failed" };
@@ -334,6 +376,14 @@ impl Agent {
 
     fn settle(&mut self, started: &Id, kind: ToolOutcome, text: String) -> Result<(), Fault> {
         Ok(self.parts.journal.tool_result(started, kind, text, Counters::default())?)
+    }
+
+    fn tell_call(&mut self, id: &Id, place: &CallPlace) {
+        self.tell(Event::ToolCall {
+            call: id.clone(),
+            tool: place.name.clone(),
+            arguments: place.arguments.clone(),
+        });
     }
 
     fn tell_stages(&mut self, call: &Id, stages: &Stages) {
@@ -379,7 +429,7 @@ impl Agent {
     pub(super) fn take_post_hooks(&mut self) -> Result<(), Fault> {
         while let Some(finished) = self.post_hooks.try_join_next() {
             let Ok(record) = finished else { continue };
-            drop(self.parts.log.append(&Body::Hook(Box::new(record)))?);
+            self.parts.log.append(&Body::Hook(Box::new(record))).map(drop)?;
         }
         Ok(())
     }

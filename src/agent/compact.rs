@@ -224,7 +224,7 @@ impl Agent {
         );
         let record =
             Repair { code: Untrusted::new("compaction"), sentence: Untrusted::new(sentence) };
-        drop(self.parts.log.append(&Body::Repair(record))?);
+        self.parts.log.append(&Body::Repair(record)).map(drop)?;
         self.tell(Event::Compaction { replaced: *messages });
         Ok(())
     }

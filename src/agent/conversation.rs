@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// The messages of `state`, in order.
 #[must_use]
-pub fn messages(state: &SessionState) -> Vec<Message> {
+pub(super) fn messages(state: &SessionState) -> Vec<Message> {
     let mut names: HashMap<String, String> = HashMap::new();
     session::view(state).iter().map(|item| message(item, &mut names)).collect()
 }
@@ -51,7 +51,7 @@ fn thinking(thought: &session::Thinking) -> Thinking {
 
 /// The form in which the journal takes a thought.
 #[must_use]
-pub fn recorded_thinking(thoughts: &[Thinking]) -> Vec<(String, Option<String>)> {
+pub(super) fn recorded_thinking(thoughts: &[Thinking]) -> Vec<(String, Option<String>)> {
     let signature = |replay: &Replay| serde_json::to_string(replay).ok();
     thoughts
         .iter()

@@ -14,7 +14,7 @@ const REPETITIONS: usize = 3;
 
 /// What to do about the calls so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Circling {
+pub(super) enum Circling {
     /// Nothing.
     No,
     /// Tell the model, once.
@@ -25,14 +25,14 @@ pub enum Circling {
 
 /// The last calls of a run.
 #[derive(Debug, Default)]
-pub struct CycleWatch {
+pub(super) struct CycleWatch {
     recent: VecDeque<Digest>,
     nudged: bool,
 }
 
 impl CycleWatch {
     /// Takes note of one finished call.
-    pub fn observe(&mut self, tool: &str, arguments: &str, result: &str) -> Circling {
+    pub(super) fn observe(&mut self, tool: &str, arguments: &str, result: &str) -> Circling {
         let mut bytes = Vec::with_capacity(tool.len() + arguments.len() + result.len() + 2);
         for part in [tool, arguments, result] {
             bytes.extend_from_slice(Digest::of(part.as_bytes()).as_bytes());
@@ -59,7 +59,7 @@ impl CycleWatch {
 }
 
 /// What the model is told, once.
-pub const NUDGE: &str = "You have made the same calls with the same results three times in a row. \
+pub(super) const NUDGE: &str = "You have made the same calls with the same results three times in a row. \
     Repeating them will not change anything: try something else, or answer with what you know.";
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use super::{Agent, Fault};
 use crate::audit::record::{Body, End};
 use crate::base::exit::Exit;
 use crate::base::text::Untrusted;
+use crate::chain::abort::StopCause;
 use crate::model::ModelError;
-use crate::session::{FactError, FinalStatistics, SessionError, SyntheticReason};
+use crate::session::{FactError, FinalStatistics, SessionError};
 use std::time::Duration;
 
 /// Time that post-tool hooks have left when the run is over: they are told, not waited for.
@@ -39,10 +40,8 @@ impl Ending {
     }
 
     pub(super) fn of_model(error: &ModelError) -> Self {
-        let reason = match error.root() {
-            ModelError::Empty => FinishReason::Empty,
-            _other => FinishReason::Error,
-        };
+        let is_empty = *error.root() == ModelError::Empty;
+        let reason = if is_empty { FinishReason::Empty } else { FinishReason::Error };
         Self::failed(reason, error.to_string())
     }
 
@@ -58,6 +57,11 @@ impl Agent {
         let mut ending = ending;
         if ending.reason == FinishReason::RecordFailure {
             self.parts.journal.use_reserve();
+        }
+        if ending.reason == FinishReason::Interrupted
+            && let Err(fault) = self.refuse_open().await
+        {
+            ending = self.worse(ending, &fault);
         }
         if let Err(fault) = self.close_journal(&ending) {
             ending = self.worse(ending, &fault);
@@ -88,13 +92,10 @@ impl Agent {
                 // A tool that asks for the end, or a cut text, leaves no final answer to finish with.
                 match self.parts.journal.operation_finished(statistics.clone()) {
                     Err(SessionError::Unfit { .. }) => self.fail_journal(ending, statistics),
-                    finished => Ok(drop(finished?)),
+                    finished => Ok(finished.map(drop)?),
                 }
             }
-            FinishReason::Interrupted => {
-                self.reject_open(SyntheticReason::Aborted)?;
-                Ok(self.parts.journal.abort_operation(statistics)?)
-            }
+            FinishReason::Interrupted => Ok(self.parts.journal.abort_operation(statistics)?),
             FinishReason::MaxIterations
             | FinishReason::Error
             | FinishReason::Empty
@@ -130,12 +131,24 @@ impl Agent {
 
     fn result(&self, ending: &Ending) -> RunResult {
         let any_denied = !self.tally.denials.is_empty();
-        let exit = ending.reason.exit(any_denied);
+        let terminated = self.parts.chain.abort.cause() == StopCause::Termination;
+        let mut exit = ending.reason.exit(any_denied);
+        if exit == Exit::Interrupted && terminated {
+            exit = Exit::Terminated;
+        }
         RunResult {
-            status: match exit {
-                Exit::Done => "done",
-                Exit::Denied => "denied",
-                _failed => "failed",
+            status: match ending.reason {
+                FinishReason::Stop if any_denied => "denied",
+                FinishReason::Stop => "done",
+                FinishReason::MaxIterations
+                | FinishReason::Interrupted
+                | FinishReason::Error
+                | FinishReason::Truncated
+                | FinishReason::Empty
+                | FinishReason::Budget
+                | FinishReason::Loop
+                | FinishReason::RecordFailure
+                | FinishReason::SandboxFailure => "failed",
             },
             finish_reason: ending.reason,
             answer: ending.answer.clone(),
@@ -153,7 +166,7 @@ impl Agent {
             while let Some(finished) = self.post_hooks.join_next().await {
                 let Ok(record) = finished else { continue };
                 // A log that fails here fails again at the end of the run, where it is told.
-                drop(self.parts.log.append(&Body::Hook(Box::new(record))));
+                self.parts.log.append(&Body::Hook(Box::new(record))).ok();
             }
         };
         let in_time = tokio::time::timeout(POST_HOOK_TIME, all).await.is_ok();

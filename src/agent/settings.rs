@@ -1,7 +1,7 @@
 //! What one run is configured with: everything the loop needs and nothing it decides.
 
 use crate::base::limits;
-use crate::call::request::ToolName;
+use crate::call::request::{InvalidCall, Request, ToolName};
 use crate::model::{RetryPolicy, ThinkingLevel, ToolCallStyle, ToolDefinition};
 use crate::session::{ConfigurationSnapshot, ToolContract};
 use std::collections::BTreeSet;
@@ -12,9 +12,12 @@ use std::time::Duration;
 pub struct AgentSettings {
     /// The system prompt; byte-identical for the whole session.
     pub system: String,
-    /// The tools that can be dispatched; exactly their schemas are in every request.
-    pub tools: BTreeSet<ToolName>,
-    /// Their definitions, sorted.
+    /// The tools that the host enabled; a call of any other is unknown.
+    pub enabled: BTreeSet<ToolName>,
+    /// Those of them that the role may use; exactly their schemas are in every request. A call of one
+    /// that is enabled and not offered is refused by the role gate.
+    pub offered: BTreeSet<ToolName>,
+    /// The definitions of the offered tools, sorted.
     pub definitions: Vec<ToolDefinition>,
     /// Their contracts for the journal, in the same order.
     pub contracts: Vec<ToolContract>,
@@ -68,6 +71,17 @@ impl Default for Budget {
 }
 
 impl AgentSettings {
+    /// Reads a call of the model. What is not enabled is unknown; the offered tools are named then.
+    ///
+    /// # Errors
+    /// What the model is told.
+    pub fn read(&self, name: &str, arguments: &str) -> Result<Request, InvalidCall> {
+        let withheld = |tool| self.enabled.contains(&tool) && !self.offered.contains(&tool);
+        let known =
+            if ToolName::parse(name).is_some_and(withheld) { &self.enabled } else { &self.offered };
+        Request::parse(name, arguments, known)
+    }
+
     /// The contract of `tool`.
     #[must_use]
     pub fn contract(&self, tool: ToolName) -> Option<&ToolContract> {

@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// Running totals.
 #[derive(Debug)]
-pub struct Tally {
+pub(super) struct Tally {
     /// When the run began.
     pub started: Instant,
     /// Model calls that gave an answer.
@@ -28,7 +28,7 @@ pub struct Tally {
 impl Tally {
     /// Nothing yet.
     #[must_use]
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             started: Instant::now(),
             turns: 0,
@@ -40,7 +40,7 @@ impl Tally {
     }
 
     /// Notes a refused call.
-    pub fn refuse(&mut self, denied: &Denied) {
+    pub(super) fn refuse(&mut self, denied: &Denied) {
         let Reason { code, rule, sentence, .. } = &denied.reason;
         self.denials.push(Denial {
             call: denied.call.clone(),
@@ -55,19 +55,19 @@ impl Tally {
 
     /// Refused calls, as a number.
     #[must_use]
-    pub fn denied(&self) -> u64 {
+    pub(super) fn denied(&self) -> u64 {
         u64::try_from(self.denials.len()).unwrap_or(u64::MAX)
     }
 
     /// Milliseconds since the run began.
     #[must_use]
-    pub fn elapsed_ms(&self) -> u64 {
+    pub(super) fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// The statistics that close the run in the journal.
     #[must_use]
-    pub fn statistics(&self, operation_id: Id, finish: FinishReason) -> FinalStatistics {
+    pub(super) fn statistics(&self, operation_id: Id, finish: FinishReason) -> FinalStatistics {
         FinalStatistics {
             operation_id,
             finish_reason: finish.as_str().to_owned(),
@@ -88,7 +88,7 @@ impl Default for Tally {
 
 /// Tokens as the journal counts them.
 #[must_use]
-pub const fn counters(usage: Usage) -> Counters {
+pub(super) const fn counters(usage: Usage) -> Counters {
     let Usage { input, output, cache_read, cache_write, estimated: _ } = usage;
     Counters { input, output, cache_read, cache_write }
 }

@@ -18,7 +18,7 @@ use crate::model::normalise::normalise;
 use crate::model::{
     self, Answer, AttemptFailure, Finish, ModelError, ModelRequest, Shown, StreamEvent,
 };
-use crate::session::{FactError, InjectionSource, NewAnswer, Operation, SyntheticReason};
+use crate::session::{FactError, InjectionSource, NewAnswer, Operation};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -147,7 +147,7 @@ impl Agent {
                 code: Untrusted::new(code),
                 sentence: Untrusted::new(detail.as_str()),
             };
-            drop(self.parts.log.append(&Body::Repair(record))?);
+            self.parts.log.append(&Body::Repair(record)).map(drop)?;
             self.tell(Event::Repair { detail });
         }
         Ok(())
@@ -181,9 +181,10 @@ impl Agent {
             recording.map_or(Ok(()), |recording| Ok(recording.note(&request.agent, result)?))
         };
         let mut on_event = |event: StreamEvent| {
-            let told = match event {
-                StreamEvent::TextDelta(content) => Event::TextDelta { content },
-                StreamEvent::ThinkingDelta(content) => Event::Thinking { content },
+            let (told, shown) = match event {
+                StreamEvent::TextDelta(content) => (Event::TextDelta { content }, shown),
+                // Thinking is no part of the answer: nobody is told two answers if it comes twice.
+                StreamEvent::ThinkingDelta(content) => (Event::Thinking { content }, Shown::No),
                 StreamEvent::CallStarted(_) => return Shown::No,
             };
             if heard == Heard::No {
@@ -239,7 +240,7 @@ impl Agent {
             return self.drop_cut_calls(answer.content);
         }
         if !places.is_empty() && !may_run {
-            self.reject_open(SyntheticReason::Truncated)?;
+            self.reject_cut()?;
         } else if !places.is_empty() {
             self.drains.reset();
             return Ok(State::Deciding(self.open_items()));
@@ -253,7 +254,7 @@ impl Agent {
 
     /// A cut answer never runs its calls: what was cut may be the part that matters.
     fn drop_cut_calls(&mut self, content: String) -> Result<State, Fault> {
-        self.reject_open(SyntheticReason::Truncated)?;
+        self.reject_cut()?;
         let why = "the answer was cut at the token limit; raise --max-tokens or ask for less";
         Ok(State::Ended(Ending::failed(FinishReason::Truncated, why.to_owned()).with(content)))
     }

@@ -53,7 +53,7 @@ impl Use {
 
 /// How many of `requests`, from the first, form the next wave; at least one if there is any.
 #[must_use]
-pub fn length(requests: &[&Request], workspace: &Path) -> usize {
+pub(super) fn length(requests: &[&Request], workspace: &Path) -> usize {
     let mut taken: Vec<Use> = Vec::new();
     for request in requests.iter().take(WAVE_MAX) {
         let next = Use::of(request, workspace);

@@ -3,12 +3,24 @@
 
 use crate::model::Abort;
 use crate::sandbox::Cancel;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A clonable signal that ends model calls, questions and cells.
 #[derive(Debug, Clone, Default)]
 pub struct AbortSignal {
     model: Abort,
     cell: Cancel,
+    terminated: Arc<AtomicBool>,
+}
+
+/// Who wants the run to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopCause {
+    /// The person at the terminal.
+    Interrupt,
+    /// The system, or whoever manages the process.
+    Termination,
 }
 
 impl AbortSignal {
@@ -19,9 +31,22 @@ impl AbortSignal {
     }
 
     /// Sets it: whatever waits ends now.
-    pub fn abort(&self) {
+    pub fn abort(&self, cause: StopCause) {
+        if cause == StopCause::Termination && !self.is_aborted() {
+            self.terminated.store(true, Ordering::SeqCst);
+        }
         self.model.abort();
         self.cell.cancel();
+    }
+
+    /// Who set it first; meaningless before.
+    #[must_use]
+    pub fn cause(&self) -> StopCause {
+        if self.terminated.load(Ordering::SeqCst) {
+            StopCause::Termination
+        } else {
+            StopCause::Interrupt
+        }
     }
 
     /// Whether it is set.

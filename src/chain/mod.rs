@@ -150,7 +150,7 @@ impl Chain {
         let spec = (!denied).then(|| plan(&subject.call, &approved_paths));
         let stages = trail.into_stages();
         for note in &notes {
-            drop(log.append(note)?);
+            log.append(note).map(drop)?;
         }
         let record = self.record(&subject, &stages, spec.as_ref());
         let receipt = log.append(&Body::Decision(Box::new(record)))?;

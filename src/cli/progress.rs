@@ -14,7 +14,7 @@ const CALL_BYTES_MAX: usize = 100;
 
 /// A listener that shows events in the form that was asked for.
 #[must_use]
-pub fn listener(screen: Screen, output: Output, without_content: bool) -> Listener {
+pub(super) fn listener(screen: Screen, output: Output, without_content: bool) -> Listener {
     match output {
         Output::Text => {
             let mut lines = Lines { screen, calls: BTreeMap::new(), refusals: BTreeMap::new() };

@@ -3,15 +3,13 @@
 //! Results go to standard output, everything else to standard error. Colour is for terminals only,
 //! unless asked for, and never when NO_COLOR is set.
 
-use super::args::{Colour, Output};
+use super::args::Colour;
 use anstyle::{AnsiColor, Style};
 use std::io::{IsTerminal as _, Write};
 
 /// What a piece of text means; the colour follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tone {
-    /// Nothing special.
-    Plain,
+pub(super) enum Tone {
     /// Something went well.
     Good,
     /// Something was refused or failed.
@@ -26,7 +24,7 @@ pub enum Tone {
 
 /// The two output streams with their settings.
 #[derive(Debug, Clone, Copy)]
-pub struct Screen {
+pub(super) struct Screen {
     colour_out: bool,
     colour_err: bool,
 }
@@ -34,7 +32,7 @@ pub struct Screen {
 impl Screen {
     /// Decides about colour once, from the flag, NO_COLOR and whether the streams are terminals.
     #[must_use]
-    pub fn new(colour: Colour, no_color: bool) -> Self {
+    pub(super) fn new(colour: Colour, no_color: bool) -> Self {
         let decide = |is_terminal: bool| match colour {
             Colour::Always => true,
             Colour::Never => false,
@@ -46,20 +44,14 @@ impl Screen {
         }
     }
 
-    /// Whether standard output is coloured.
-    #[must_use]
-    pub const fn colours_out(self) -> bool {
-        self.colour_out
-    }
-
     /// Whether standard error is coloured.
     #[must_use]
-    pub const fn colours_err(self) -> bool {
+    pub(super) const fn colours_err(self) -> bool {
         self.colour_err
     }
 
     /// Writes a result and a line feed. A reader that went away (`| head`) is no error of ours.
-    pub fn out(self, text: &str) {
+    pub(super) fn out(self, text: &str) {
         let mut stream = std::io::stdout().lock();
         let written = writeln!(stream, "{text}").and_then(|()| stream.flush());
         drop(written);
@@ -73,7 +65,7 @@ impl Screen {
     }
 
     /// Writes progress, a question or an error, and a line feed.
-    pub fn err(self, text: &str) {
+    pub(super) fn err(self, text: &str) {
         let mut stream = std::io::stderr().lock();
         let written = writeln!(stream, "{text}");
         drop(written);
@@ -81,13 +73,13 @@ impl Screen {
 
     /// `text` in the colour of `tone`, for standard error.
     #[must_use]
-    pub fn paint(self, tone: Tone, text: &str) -> String {
+    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
         paint(self.colour_err, tone, text)
     }
 
     /// `text` in the colour of `tone`, for standard output.
     #[must_use]
-    pub fn paint_out(self, tone: Tone, text: &str) -> String {
+    pub(super) fn paint_out(self, tone: Tone, text: &str) -> String {
         paint(self.colour_out, tone, text)
     }
 }
@@ -97,7 +89,6 @@ fn paint(coloured: bool, tone: Tone, text: &str) -> String {
         return text.to_owned();
     }
     let style = match tone {
-        Tone::Plain => Style::new(),
         Tone::Good => AnsiColor::Green.on_default(),
         Tone::Bad => AnsiColor::Red.on_default().bold(),
         Tone::Weak => AnsiColor::Yellow.on_default(),
@@ -107,19 +98,13 @@ fn paint(coloured: bool, tone: Tone, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// Whether progress lines are wanted for this form of output.
-#[must_use]
-pub const fn shows_progress(output: Output) -> bool {
-    matches!(output, Output::Text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn no_color_and_the_flag_are_honoured() {
-        assert!(!Screen::new(Colour::Auto, true).colours_out());
+        assert!(!Screen::new(Colour::Auto, true).colours_err());
         assert!(Screen::new(Colour::Always, true).colours_err());
         let never = Screen::new(Colour::Never, false);
         assert_eq!(never.paint(Tone::Bad, "x"), "x");

@@ -7,15 +7,16 @@
 use super::bound::BoundPolicy;
 use super::file::schema::{CellLayer, Decision, Degraded, IdentitySetting, NetworkMode};
 use super::paths::{PathIndex, PathMatcher};
-use super::rules::globs::{Shape, expand};
+use super::rules::globs::{Shape, escape, expand};
 use super::rules::hosts::HostMatcher;
+use super::rules::pattern::PathPattern;
 use super::settings::{EnvironmentRules, Limits};
 use super::unit::Unit;
 use crate::base::paths::is_within;
 use crate::call::effects::Access;
-use globset::GlobBuilder;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 /// A path that exists in the cell.
@@ -28,7 +29,8 @@ pub struct PlannedGrant {
     /// It is no error if it does not exist.
     pub optional: bool,
     /// It is a place that the program knows (system directories, named caches): no secret of a person
-    /// lies there, so patterns are not searched in it, which would cost every launch a second.
+    /// lies there, so patterns over whole trees are not searched in it, which would cost every launch
+    /// a second.
     pub well_known: bool,
 }
 
@@ -218,21 +220,31 @@ impl MaskFor<'_> {
                 self.take_back(grants, |grant| {
                     relative(glob, grant).is_some_and(|r| r.1.is_empty())
                 });
-                let mut roots: Vec<&PathBuf> = grants
-                    .values()
-                    .filter(|grant| !grant.well_known && self.has_right(grant))
-                    .map(|grant| &grant.path)
-                    .collect();
-                // A root inside another one is searched with it.
-                let all = roots.clone();
-                roots.retain(|root| !all.iter().any(|o| o != root && is_within(root, o)));
-                for root in roots {
-                    let Some((root, pattern)) = relative(glob, root) else { continue };
+                for (root, pattern) in self.searches(glob, grants) {
                     let except = self.exceptions(&root);
                     masks.insert(self.mask(PlannedPattern::Glob { root, pattern }, except));
                 }
             }
         }
+    }
+
+    /// Where names of a glob are searched for, and by which pattern. The system's directories and
+    /// caches are large and nobody keeps secrets in them by accident: there only patterns that name
+    /// their directory count, and no whole tree is walked.
+    fn searches(&self, glob: &str, grants: &Grants) -> Vec<(PathBuf, String)> {
+        let searches: Vec<(PathBuf, String)> = grants
+            .values()
+            .filter(|grant| self.has_right(grant))
+            .filter_map(|grant| {
+                let search = relative(glob, &grant.path)?;
+                (!grant.well_known || !search.1.contains("**")).then_some(search)
+            })
+            .collect();
+        // A root inside another one is searched with it.
+        let outer = |root: &Path| {
+            !searches.iter().any(|(other, _)| other != root && is_within(root, other))
+        };
+        searches.iter().filter(|(root, _)| outer(root)).cloned().collect()
     }
 
     /// Whether a grant gives the right that the mask takes.
@@ -288,7 +300,7 @@ impl MaskFor<'_> {
         shapes
             .filter_map(|shape| match shape {
                 Shape::Exact(path) | Shape::Tree(path) => {
-                    path.strip_prefix(root).ok()?.to_str().map(globset::escape)
+                    path.strip_prefix(root).ok()?.to_str().map(escape)
                 }
                 Shape::Glob(glob) => relative(&glob, root).map(|(_, pattern)| pattern),
             })
@@ -318,7 +330,7 @@ fn relative(glob: &str, grant: &Path) -> Option<(PathBuf, String)> {
         match parts.first() {
             None => return Some((grant.to_path_buf(), String::new())),
             Some(&"**") => return Some((grant.to_path_buf(), parts.join("/"))),
-            Some(part) if matches_name(part, Path::new(name)) => {
+            Some(part) if has_name(part, name.as_bytes()) => {
                 parts.remove(0);
                 root.push(name);
             }
@@ -332,11 +344,9 @@ fn relative(glob: &str, grant: &Path) -> Option<(PathBuf, String)> {
     Some((root, parts.join("/")))
 }
 
-fn matches_name(pattern: &str, name: &Path) -> bool {
-    GlobBuilder::new(pattern)
-        .literal_separator(true)
-        .build()
-        .is_ok_and(|glob| glob.compile_matcher().is_match(name))
+/// Whether one name is what one part of a pattern, alternatives included, says.
+fn has_name(part: &str, name: &[u8]) -> bool {
+    PathPattern::parse(part).is_ok_and(|patterns| patterns.iter().any(|p| p.fits(&[name])))
 }
 
 fn add(grants: &mut Grants, grant: PlannedGrant) {

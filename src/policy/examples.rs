@@ -3,6 +3,7 @@
 
 use super::file::diagnostic::Collector;
 use super::file::located::Located;
+use super::file::source::Layer;
 use super::paths::PathIndex;
 use super::rules::RuleMeta;
 use super::rules::commands::CommandFit;
@@ -10,51 +11,78 @@ use super::rules::globs::{Places, Shape, expand};
 use super::unit::{Loaded, Unit};
 use crate::call::effects::{Assignment, CommandUse, HostUse, Span, Word};
 use crate::call::shell::{ShellContext, analyse};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Runs every example; each one that fails is an error at its place.
+/// Runs every example of the rules that could be compiled; each one that fails is an error at its
+/// place. What is wrong with the others is told already.
 pub(super) fn run(unit: &Unit, files: &[Loaded], collector: &mut Collector) {
     let places = Places::example();
+    if files.iter().all(|(file, _)| file.layer == Layer::BuiltIn) {
+        return;
+    }
     let runner = Runner { unit, places: &places };
     let paths = PathIndex::new(&unit.paths, &places);
-    for (file, document) in files {
-        let mut report = |(matches, not_match): Examples<'_>,
-                          fits: &dyn Fn(&str) -> Option<bool>| {
-            let wanted =
-                matches.iter().map(|e| (e, true)).chain(not_match.iter().map(|e| (e, false)));
-            for (example, expected) in wanted {
-                let problem = match fits(&example.value) {
-                    None => "the example cannot be read",
-                    Some(found) if found == expected => continue,
-                    Some(true) => "the rule matches this, and should not",
-                    Some(false) => "the rule does not match this, and should",
-                };
-                let what = ("failing-example", problem.to_owned());
-                collector.error(file, &example.span, what, None);
-            }
-        };
+    let compiled = compiled_rules(unit);
+    // Those of the built-in policies are run by the program's tests, not at each of its starts.
+    for (file, document) in files.iter().filter(|(file, _)| file.layer != Layer::BuiltIn) {
+        let mut report =
+            |id: &str, (matches, not_match): Examples<'_>, fits: &dyn Fn(&str) -> Option<bool>| {
+                if !compiled.contains(id) {
+                    return;
+                }
+                let wanted =
+                    matches.iter().map(|e| (e, true)).chain(not_match.iter().map(|e| (e, false)));
+                for (example, expected) in wanted {
+                    let problem = match fits(&example.value) {
+                        None => "the example cannot be read",
+                        Some(found) if found == expected => continue,
+                        Some(true) => "the rule matches this, and should not",
+                        Some(false) => "the rule does not match this, and should",
+                    };
+                    let what = ("failing-example", problem.to_owned());
+                    collector.error(file, &example.span, what, None);
+                }
+            };
         for rule in &document.command.rule {
-            report((&rule.matches, &rule.not_match), &|text| runner.command(&rule.id.value, text));
+            report(&rule.id.value, (&rule.matches, &rule.not_match), &|text| {
+                runner.command(&rule.id.value, text)
+            });
         }
         for rule in &document.command.assignment {
-            report((&rule.matches, &rule.not_match), &|text| {
+            report(&rule.id.value, (&rule.matches, &rule.not_match), &|text| {
                 runner.assignment(&rule.id.value, text)
             });
         }
         for rule in &document.tool.rule {
-            report((&rule.matches, &rule.not_match), &|text| runner.tool(&rule.id.value, text));
+            report(&rule.id.value, (&rule.matches, &rule.not_match), &|text| {
+                runner.tool(&rule.id.value, text)
+            });
         }
         for rule in &document.network.rule {
-            report((&rule.matches, &rule.not_match), &|text| runner.host(&rule.id.value, text));
+            report(&rule.id.value, (&rule.matches, &rule.not_match), &|text| {
+                runner.host(&rule.id.value, text)
+            });
         }
         if let Ok(index) = &paths {
             for rule in &document.path.rule {
                 let fits = |text: &str| runner.path(index, &rule.id.value, text);
-                report((&rule.matches, &rule.not_match), &fits);
+                report(&rule.id.value, (&rule.matches, &rule.not_match), &fits);
             }
         }
     }
+}
+
+/// The rules of the unit by name; one with an error is not among them.
+fn compiled_rules(unit: &Unit) -> BTreeSet<&str> {
+    let commands = unit.commands.rules.iter().map(|rule| &rule.meta);
+    let assignments = unit.assignments.iter().map(|rule| &rule.meta);
+    let (tools, hosts) =
+        (unit.tools.iter().map(|rule| &rule.meta), unit.hosts.iter().map(|rule| &rule.meta));
+    let paths = unit.paths.iter().map(|rule| &rule.meta);
+    let all = commands.chain(assignments).chain(tools).chain(hosts).chain(paths);
+    all.map(|meta| meta.id.as_str()).collect()
 }
 
 type Examples<'e> = (&'e [Located<String>], &'e [Located<String>]);

@@ -38,9 +38,7 @@ pub fn load(sources: Vec<PolicySource>, resolve: Resolve<'_>) -> Result<PolicySe
         let files = chain(source, resolve, &mut collector);
         validate::files(layer, &files, &mut collector);
         let unit = compile(layer, &files, &mut collector);
-        if collector.found.is_empty() {
-            examples::run(&unit, &files, &mut collector);
-        }
+        examples::run(&unit, &files, &mut collector);
         units.push(Arc::new(unit));
     }
     if !collector.found.is_empty() {
@@ -141,6 +139,13 @@ impl PolicySet {
     #[must_use]
     pub const fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// The sets of which this one is the narrowing, each alone; one that was never narrowed is its own
+    /// only part.
+    #[must_use]
+    pub fn parts(&self) -> Vec<Self> {
+        self.groups.iter().map(|units| Self::of(vec![units.clone()])).collect()
     }
 
     /// This set and `other` together: only what both allow. Nothing widens a set.

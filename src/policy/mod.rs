@@ -8,16 +8,13 @@
 //! `file` knows how policies are written, `rules` what patterns match, `unit` puts the rules of one
 //! file and of what it extends together. Nothing here knows stages, sandboxes or tools.
 
+mod authoring;
 mod bound;
-pub mod cases;
 mod cell;
 mod examples;
-mod explain;
 pub mod file;
-mod format;
 mod judge;
 mod judgement;
-mod lint;
 mod load;
 mod paths;
 pub mod rules;
@@ -25,9 +22,9 @@ mod settings;
 mod unit;
 mod validate;
 
+pub use authoring::{Resolved, cases, format, lint, resolved, resolved_text};
 pub use bound::{BindError, BoundPolicy, RoleVerdict};
 pub use cell::{CellPlan, MaskPlanKind, PlannedGrant, PlannedMask, PlannedPattern};
-pub use explain::{Resolved, resolved, resolved_text};
 pub use file::diagnostic::{Diagnostic, Diagnostics};
 pub use file::schema::{
     CellLayer, Decision, Degraded, HookEvent, IdentitySetting, NetworkMode, Remember,
@@ -35,10 +32,8 @@ pub use file::schema::{
 pub use file::source::{
     BUILT_IN_NAMES, Layer, PolicySource, SourceFile, built_in, built_in_source,
 };
-pub use format::format;
 pub use judge::Query;
 pub use judgement::{Code, Finding, Judgement, SubjectKind};
-pub use lint::lint;
 pub use load::{PolicySet, Resolve, load};
 pub use rules::globs::Places;
 pub use rules::hosts::HostMatcher;

@@ -3,7 +3,7 @@
 //! strictest answer of all units wins.
 
 use super::file::diagnostic::Collector;
-use super::file::located::{Located, Words};
+use super::file::located::{Located, TokenText, Words};
 use super::file::schema::{
     ArgumentRule, AssignmentRule, CommandRule, Decision, Document, HookEvent, NetworkRule,
     ToolRule, UnresolvedSetting,
@@ -15,7 +15,7 @@ use super::rules::assignments::AssignmentMatcher;
 use super::rules::commands::{CommandIndex, CommandMatcher, ProgramPattern};
 use super::rules::hosts::{HostMatcher, HostPattern};
 use super::rules::tokens::Token;
-use super::rules::{NamePattern, PatternError, RuleMeta, search_regex, whole_regex};
+use super::rules::{LazyRegex, NamePattern, PatternError, RuleMeta, search_regex};
 use super::settings::Settings;
 use std::ops::Range;
 use std::sync::Arc;
@@ -235,7 +235,8 @@ impl FileCompiler<'_> {
     fn command(&mut self, rule: &CommandRule) -> Option<CommandMatcher> {
         let programs = self.each(&rule.program, ProgramPattern::new);
         let tokens = rule.tokens.as_ref().map(|tokens| {
-            let compile = |token| Token::new(&Located::<_>::clone(token).value);
+            let is_built_in = self.file.layer == Layer::BuiltIn;
+            let compile = |token: &Located<TokenText>| Token::new(&token.value, is_built_in);
             let compiled: Vec<_> =
                 tokens.iter().map(|token| self.accept(&token.span, compile(token))).collect();
             compiled.into_iter().collect::<Option<Vec<Token>>>()
@@ -259,7 +260,10 @@ impl FileCompiler<'_> {
         let names = self.each(&rule.name, NamePattern::new)?;
         let value = match &rule.value {
             None => None,
-            Some(value) => Some(self.accept(&value.span, whole_regex(&value.value))?),
+            Some(value) if self.file.layer == Layer::BuiltIn => {
+                Some(LazyRegex::trusted(&value.value))
+            }
+            Some(value) => Some(self.accept(&value.span, LazyRegex::checked(&value.value))?),
         };
         let meta = self.meta(&rule.id, rule.decision.value, &rule.reason.value);
         Some(AssignmentMatcher { meta, names, value })

@@ -63,6 +63,14 @@ pub enum RunError {
     /// The audit log cannot be used.
     #[error("{0}")]
     Audit(#[from] AuditError),
+    /// The directory of the audit logs cannot be made.
+    #[error("the directory of the audit logs, `{}`: {source}", path.display())]
+    AuditDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// The cell cannot be made.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(#[from] SetupFailed),
@@ -84,19 +92,13 @@ impl RunError {
             | Self::Unreadable { .. }
             | Self::Recording(_) => Exit::Usage,
             Self::Policy(_) | Self::PolicySource(_) | Self::Bind(_) => Exit::Policy,
-            Self::Model(error) => match error {
-                ModelError::Configuration(_)
-                | ModelError::NoKey { .. }
-                | ModelError::Script { .. } => Exit::Usage,
-                _at_work => Exit::Model,
-            },
-            Self::Session(error) => match error {
-                SessionError::DiskFull { .. } => Exit::Record,
-                _unusable => Exit::Session,
-            },
+            // A model that cannot even be set up was described wrongly.
+            Self::Model(_) => Exit::Usage,
+            Self::Session(SessionError::DiskFull { .. }) => Exit::Record,
+            Self::Session(_) => Exit::Session,
             Self::Store(_) => Exit::Usage,
             Self::Wider(_) | Self::Blocked(_) | Self::Fork(_) => Exit::Session,
-            Self::Audit(_) => Exit::Record,
+            Self::Audit(_) | Self::AuditDirectory { .. } => Exit::Record,
             Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
             Self::Machine(_) => Exit::Fault,
         }

@@ -14,7 +14,7 @@ use crate::base::ids::Id;
 use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::request::{BashArguments, Request};
-use crate::chain::abort::AbortSignal;
+use crate::chain::abort::{AbortSignal, StopCause};
 use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
@@ -57,7 +57,7 @@ pub fn exec(config: &RunConfig, argv: &[OsString]) -> Result<ExecOutcome, RunErr
     let session = Id::new();
     let mut log = open_log(&grounds, &session)?;
     let record = session_record(config, &grounds, &session);
-    drop(log.append(&Body::Session(Box::new(record)))?);
+    log.append(&Body::Session(Box::new(record))).map(drop)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(decide_and_run(config, &grounds, (call, argv), &mut log));
     runtime.shutdown_background();
@@ -66,7 +66,7 @@ pub fn exec(config: &RunConfig, argv: &[OsString]) -> Result<ExecOutcome, RunErr
         Ok(ExecOutcome::Denied(_)) => ("stop", Exit::Denied, 0, 1),
         Err(error) => ("error", error.exit(), 0, 0),
     };
-    drop(log.append(&Body::End(Box::new(End {
+    log.append(&Body::End(Box::new(End {
         finish: Untrusted::new(finish),
         exit_code: exit.code(),
         approved,
@@ -74,7 +74,8 @@ pub fn exec(config: &RunConfig, argv: &[OsString]) -> Result<ExecOutcome, RunErr
         rejected: 0,
         tokens: (0, 0),
         cause: outcome.as_ref().err().map(|error| Untrusted::new(error.to_string())),
-    })))?);
+    })))
+    .map(drop)?;
     outcome
 }
 
@@ -85,7 +86,7 @@ async fn decide_and_run(
     log: &mut AuditWriter,
 ) -> Result<ExecOutcome, RunError> {
     let abort = AbortSignal::new();
-    let stopped = signals::listen(&abort)?;
+    let _listening = signals::listen(&abort)?;
     let mut chain = chain(config, grounds, &abort)?;
     let base = Arc::clone(&chain.cell);
     let argv = argv.to_vec();
@@ -102,12 +103,13 @@ async fn decide_and_run(
     };
     let id = approved.subject().call.id.clone();
     let sandbox = Some(spec_digest(approved.spec()));
-    drop(log.append(&Body::Started(Started { call: id.clone(), sandbox }))?);
-    let ran = tokio::task::spawn_blocking(move || run_through(approved, &abort)).await;
+    log.append(&Body::Started(Started { call: id.clone(), sandbox })).map(drop)?;
+    let for_cell = abort.clone();
+    let ran = tokio::task::spawn_blocking(move || run_through(approved, &for_cell)).await;
     let finished = ran.map_err(|_panicked| std::io::Error::other("the command's thread ended"))?;
-    drop(log.append(&Body::Outcome(Box::new(outcome(id, &finished))))?);
+    log.append(&Body::Outcome(Box::new(outcome(id, &finished)))).map(drop)?;
     let finished = finished?;
-    let exit = stopped.exit().unwrap_or_else(|| exit_of(&finished));
+    let exit = exit_of(&finished, abort.cause());
     Ok(ExecOutcome::Ran { exit, enforced: finished.enforced })
 }
 
@@ -135,12 +137,10 @@ fn run_through(approved: Approved, abort: &AbortSignal) -> Result<Finished, RunE
 }
 
 fn blocking(pipe: OwnedFd) -> std::fs::File {
-    let flags = rustix::fs::fcntl_getfl(&pipe);
-    let cleared = flags.and_then(|flags| {
-        rustix::fs::fcntl_setfl(&pipe, flags.difference(rustix::fs::OFlags::NONBLOCK))
-    });
     // A pipe whose flags cannot be changed is read all the same, and ends early at worst.
-    drop(cleared);
+    if let Ok(flags) = rustix::fs::fcntl_getfl(&pipe) {
+        rustix::fs::fcntl_setfl(&pipe, flags.difference(rustix::fs::OFlags::NONBLOCK)).ok();
+    }
     std::fs::File::from(pipe)
 }
 
@@ -154,13 +154,13 @@ fn relay(
     })
 }
 
-fn exit_of(finished: &Finished) -> Exit {
+fn exit_of(finished: &Finished, cause: StopCause) -> Exit {
     let code = match finished.exit {
         sandbox::Exit::Code(code) => code,
         sandbox::Exit::Signal(signal) => SIGNAL_BASE + signal,
         sandbox::Exit::TimedOut => i32::from(TIMED_OUT),
         sandbox::Exit::OutOfMemory | sandbox::Exit::OutputCapped => SIGNAL_BASE + 9,
-        sandbox::Exit::Cancelled => return Exit::Interrupted,
+        sandbox::Exit::Cancelled => return signals::exit_of(cause),
     };
     Exit::Command(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
 }

@@ -23,7 +23,7 @@ pub fn fork(state: &Path, store: &Store, source: &SessionDirectory) -> Result<Id
     let id = Id::new();
     let audit = audit_directory(state)?;
     let began = last_start(&audit, source.id())?;
-    let redactor = Redactor::new(&[]).map_err(|error| RunError::Usage(error.to_string()))?;
+    let redactor = Redactor::new(&[]);
     let mut log = AuditWriter::open(&audit, &id, redactor, Clock::System)?;
     let record = SessionRecord {
         session: id.clone(),

@@ -106,7 +106,7 @@ pub async fn run_once(
     listener: Listener,
 ) -> Result<RunResult, RunError> {
     let abort = AbortSignal::new();
-    let stopped = signals::listen(&abort)?;
+    let _listening = signals::listen(&abort)?;
     let (parts, start) = match job {
         Job::New { task } => {
             (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
@@ -115,9 +115,5 @@ pub async fn run_once(
             resume::open_session(config, &session, task, &abort, listener)?
         }
     };
-    let mut result = Agent::new(parts).run(start).await;
-    if let Some(exit) = stopped.exit() {
-        result.exit_code = exit.code();
-    }
-    Ok(result)
+    Ok(Agent::new(parts).run(start).await)
 }

@@ -3,19 +3,22 @@
 
 use super::error::RunError;
 use super::model::{self, ModelWish};
-use super::setup::{self, Grounds, Opened, check_role};
+use super::setup::{self, Grounds, Interrupted, Opened, check_role};
 use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
-use crate::audit::log_path;
 use crate::audit::read::Lines;
 use crate::audit::record::{
     Body, PolicyRecord, PolicySourceRecord, Record, Session as SessionRecord,
 };
+use crate::audit::verify::GapKind;
+use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
+use crate::base::paths::is_within;
 use crate::chain::abort::AbortSignal;
-use crate::policy::{Layer, PolicySet, PolicySource};
+use crate::policy::{Layer, PlannedGrant, PolicySet, PolicySource};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Opens the session, checks that nothing gets wider, and recovers what a crash cut off.
@@ -33,13 +36,21 @@ pub(super) fn open_session(
     let earlier = journal.state().extension.run_contexts.last().cloned();
     let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
     let recorded = recorded_policy(&state.join("audit"), directory.id())?;
-    let set = if config.policies.is_empty() { Some(recorded.clone()) } else { None };
-    let grounds = setup::grounds(config, set)?;
-    refuse_wider(&grounds, &recorded)?;
+    let workspace = Path::new(&header.cwd);
+    let given = match config.policies.as_slice() {
+        [] => recorded.clone(),
+        named => policies::load(named, Some(workspace), &config.environment)?,
+    };
+    let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
+    let grounds = setup::grounds(config, Some(set))?;
+    refuse_wider(&grounds, &given, &recorded)?;
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, _) = model::connect(&config.model, &config.environment)?;
+    let prepared = setup::prepare(config, &grounds, model)?;
     let words = task.clone().unwrap_or_default();
-    let opened = Opened { grounds, directory, journal, model, task: &words, resumed: true };
+    let enforced = setup::enforced(config, &grounds)?;
+    let resumed = Some(interrupted(&state.join("audit"), directory.id())?);
+    let opened = Opened { grounds, directory, journal, prepared, task: &words, enforced, resumed };
     let mut parts = setup::assemble(config, opened, abort, listener)?;
     let start = recover(&mut parts, task)?;
     Ok((parts, start))
@@ -87,15 +98,18 @@ fn recorded_policy(
     session: &crate::base::ids::Id,
 ) -> Result<PolicySet, RunError> {
     let PolicyRecord { digest, sources } = last_start(directory, session)?.policy;
-    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
-    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
-    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
-    let set = policies::load_recorded(given, &extended)?;
-    if set.digest() != digest {
-        let problem = format!("its log holds a policy whose digest is not {digest}");
-        return Err(RunError::Blocked(problem));
+    let mut parts: BTreeMap<u64, Vec<PolicySourceRecord>> = BTreeMap::new();
+    for source in sources {
+        parts.entry(source.part).or_default().push(source);
     }
-    Ok(set)
+    let mut set: Option<PolicySet> = None;
+    for sources in parts.into_values() {
+        let part = recorded_part(sources)?;
+        set = Some(set.map_or_else(|| part.clone(), |earlier| earlier.narrow(&part)));
+    }
+    set.filter(|set| set.digest() == digest).ok_or_else(|| {
+        RunError::Blocked(format!("its log holds a policy whose digest is not {digest}"))
+    })
 }
 
 /// The last record of a run's start that holds the policy's text.
@@ -119,23 +133,56 @@ pub(super) fn last_start(
     found.ok_or_else(|| unusable("holds no policy".to_owned()))
 }
 
+fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError> {
+    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
+    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
+    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
+    policies::load_recorded(given, &extended)
+}
+
+/// Calls that the log saw start and not end. Damage is found again, and told, when the log is opened.
+fn interrupted(directory: &Path, session: &crate::base::ids::Id) -> Result<Interrupted, RunError> {
+    let report = verify(&log_path(directory, session), &Anchors::default());
+    let report = report.map_err(|error| RunError::Blocked(error.to_string()))?;
+    let gaps = report.gaps.into_iter().filter(|gap| gap.kind == GapKind::StartWithoutOutcome);
+    Ok(Interrupted { calls: gaps.map(|gap| gap.call).collect() })
+}
+
 fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {
     let layer = Layer::ALL.into_iter().find(|layer| layer.as_str() == recorded.layer)?;
     let text = recorded.text.raw().to_owned();
     Some(PolicySource { name: recorded.name.raw().to_owned(), layer, text })
 }
 
-fn refuse_wider(grounds: &Grounds, recorded: &PolicySet) -> Result<(), RunError> {
-    let now = grounds.policy.set();
-    if now.is_at_most(recorded) {
-        return Ok(());
-    }
+/// What is in force is what both policies allow, so that nothing can get wider. A given policy that
+/// plainly asks for more is refused all the same: whoever gives it expects something that will not be.
+fn refuse_wider(
+    grounds: &Grounds,
+    given: &PolicySet,
+    recorded: &PolicySet,
+) -> Result<(), RunError> {
+    let places = grounds.policy.places();
+    let (wish, had) = (given.bind(places)?.cell(), recorded.bind(places)?.cell());
+    let more = wish.grants.iter().find(|grant| !is_covered(grant, &had.grants));
+    let what = match more {
+        Some(grant) => format!("grants more of `{}`", grant.path.display()),
+        None if wish.network > had.network => "gives a wider network".to_owned(),
+        None => return Ok(()),
+    };
     Err(RunError::Wider(format!(
-        "its policy {} may only be narrowed, and {} is not a narrower one; leave --policy out, or \
-         start a new session",
+        "its policy {} may only be narrowed, and {} {what}; leave --policy out, or start a new \
+         session",
         recorded.digest().short(),
-        now.digest().short()
+        given.digest().short()
     )))
+}
+
+/// Whether everything that `grant` allows was granted, by the innermost grant around its path.
+fn is_covered(grant: &PlannedGrant, had: &[PlannedGrant]) -> bool {
+    let around = had.iter().filter(|earlier| is_within(&grant.path, &earlier.path));
+    let innermost = around.max_by_key(|earlier| earlier.path.components().count());
+    let has = |access| innermost.is_some_and(|earlier| earlier.access.contains(access));
+    grant.access.iter().all(has)
 }
 
 /// Closes what cannot go on and says where the loop begins.

@@ -11,7 +11,10 @@ use crate::agent::background::BackgroundQueue;
 use crate::agent::events::{Event, Listener};
 use crate::agent::prompt;
 use crate::agent::settings::{AgentSettings, Budget};
-use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Session as SessionRecord};
+use crate::audit::record::{
+    Body, Exit as RecordedExit, Outcome as OutcomeRecord, PolicyRecord, PolicySourceRecord,
+    Session as SessionRecord,
+};
 use crate::audit::{AuditWriter, Redactor};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
@@ -25,8 +28,8 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
-use crate::model::{Model, RetryPolicy, ToolCallStyle};
-use crate::policy::{BoundPolicy, Places, PolicySet};
+use crate::model::{Model, RetryPolicy, ToolCallStyle, ToolDefinition};
+use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
     ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
@@ -111,14 +114,59 @@ pub(super) fn new_session(
     let grounds = grounds(config, None)?;
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, name) = model::connect(&config.model, &config.environment)?;
+    let prepared = prepare(config, &grounds, model)?;
     let header = header(&grounds.workspace, &name);
+    // A machine that cannot hold the policy is told before anything is left behind.
+    let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
-    assemble(
-        config,
-        Opened { grounds, directory, journal, model, task, resumed: false },
-        abort,
-        listener,
-    )
+    let opened = Opened { grounds, directory, journal, prepared, task, enforced, resumed: None };
+    assemble(config, opened, abort, listener)
+}
+
+/// What a run needs beside its session; it leaves nothing on the disk.
+pub(super) struct Prepared {
+    model: Arc<Model>,
+    settings: AgentSettings,
+    guardian: Option<Guardian>,
+}
+
+/// Finds whatever is wrong with the configuration before a session is made or changed.
+pub(super) fn prepare(
+    config: &RunConfig,
+    grounds: &Grounds,
+    model: Arc<Model>,
+) -> Result<Prepared, RunError> {
+    let settings = settings(config, &grounds.policy, &grounds.workspace, &model)?;
+    Ok(Prepared { guardian: guardian(config, &grounds.policy)?, settings, model })
+}
+
+/// What the kernel enforces for this policy here, from a cell that does nothing.
+pub(super) fn enforced(config: &RunConfig, grounds: &Grounds) -> Result<Enforced, RunError> {
+    let place = tempfile::Builder::new().prefix("stoplog-probe-").tempdir()?;
+    let inputs = CellInputs {
+        environment: &config.environment,
+        workspace: &grounds.workspace,
+        private_tmp: Some(place.path().to_owned()),
+        quarantine: None,
+        namespaces: config.namespaces,
+    };
+    cell::probe(&cell::base(&grounds.policy, inputs)?)
+}
+
+/// The supervisor died while the call ran: what it did is not known, and the log says so.
+fn unknown_outcome(call: Id) -> OutcomeRecord {
+    OutcomeRecord {
+        call,
+        exit: RecordedExit::Interrupted,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        result: None,
+        files_written: Vec::new(),
+        limits_hit: Vec::new(),
+        enforced: None,
+        duration_ms: 0,
+    }
 }
 
 /// A session whose journal is open.
@@ -126,9 +174,18 @@ pub(super) struct Opened<'a> {
     pub(super) grounds: Grounds,
     pub(super) directory: SessionDirectory,
     pub(super) journal: Journal,
-    pub(super) model: Arc<Model>,
+    pub(super) prepared: Prepared,
     pub(super) task: &'a str,
-    pub(super) resumed: bool,
+    /// What the kernel holds the cells of the run to.
+    pub(super) enforced: Enforced,
+    pub(super) resumed: Option<Interrupted>,
+}
+
+/// What the log of a resumed session says of calls in flight.
+#[derive(Debug, Default)]
+pub(super) struct Interrupted {
+    /// Calls that were started and of whose end nothing is recorded.
+    pub(super) calls: Vec<Id>,
 }
 
 /// Puts the parts of a run together and writes the first records.
@@ -138,7 +195,8 @@ pub(super) fn assemble(
     abort: &AbortSignal,
     mut listener: Listener,
 ) -> Result<Parts, RunError> {
-    let Opened { grounds, directory, journal, model, task, resumed } = opened;
+    let Opened { grounds, directory, journal, prepared, task, enforced, resumed } = opened;
+    let Prepared { model, settings, guardian } = prepared;
     let policy = Arc::clone(&grounds.policy);
     let cell = Arc::new(cell::base(
         &policy,
@@ -150,25 +208,27 @@ pub(super) fn assemble(
             namespaces: config.namespaces,
         },
     )?);
-    let enforced = cell::probe(&cell)?;
-    let settings = settings(config, &policy, &grounds.workspace, &model)?;
+    let was_resumed = resumed.is_some();
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
-        resumed,
+        resumed: was_resumed,
         role: role(config, &policy),
-        tools: settings.tools.iter().map(|tool| tool.as_str().to_owned()).collect(),
+        tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
+    for call in resumed.into_iter().flat_map(|interrupted| interrupted.calls) {
+        log.append(&Body::Outcome(Box::new(unknown_outcome(call)))).map(drop)?;
+    }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
     let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
     let chain = Chain {
         abort: abort.clone(),
-        guardian: guardian(config, &policy)?,
+        guardian,
         permission: Some(permission(config, &policy)),
         cell: Arc::clone(&cell),
         setting: Arc::new(Setting {
@@ -191,7 +251,7 @@ pub(super) fn assemble(
         log,
         background: BackgroundQueue::default(),
         recording: config.recording.clone(),
-        agents_file: config.agents_file && !resumed && has_agents_file(&grounds.workspace),
+        agents_file: config.agents_file && !was_resumed && has_agents_file(&grounds.workspace),
         in_flight: Vec::new(),
         listener,
     })
@@ -207,9 +267,8 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
-    let redactor = patterns.and_then(|patterns| Redactor::new(&patterns));
-    let redactor = redactor.map_err(|error| {
-        RunError::Usage(format!("the redaction patterns of `[audit]` are too large: {error}"))
+    let redactor = patterns.map(|patterns| Redactor::new(&patterns)).map_err(|error| {
+        RunError::Usage(format!("a redaction pattern of `[audit]` cannot be used: {error}"))
     })?;
     Ok(AuditWriter::open(&directory, session, redactor, Clock::System)?)
 }
@@ -221,8 +280,10 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
 pub fn audit_directory(state: &Path) -> Result<PathBuf, RunError> {
     use std::os::unix::fs::DirBuilderExt as _;
     let directory = state.join("audit");
-    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
-    Ok(directory)
+    match std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory) {
+        Ok(()) => Ok(directory),
+        Err(source) => Err(RunError::AuditDirectory { path: directory, source }),
+    }
 }
 
 fn header(workspace: &Path, name: &ModelName) -> Header {
@@ -251,16 +312,23 @@ pub(super) fn check_role(policy: &BoundPolicy, role: Option<&str>) -> Result<(),
     }
 }
 
-/// Tools by name; those that the role may not use are not offered either.
-fn tools(config: &RunConfig, policy: &BoundPolicy) -> Result<BTreeSet<ToolName>, RunError> {
-    let wanted = match &config.tools {
-        None => ToolName::ALL.into_iter().collect(),
-        Some(names) => names.iter().map(|name| tool(name)).collect::<Result<BTreeSet<_>, _>>()?,
-    };
-    let allowed = |tool: &ToolName| {
-        policy.role_gate(config.role.as_deref(), tool.as_str()) == crate::policy::RoleVerdict::Pass
-    };
-    Ok(wanted.into_iter().filter(allowed).collect())
+/// The tools that the host enables: all, or those that are named.
+fn enabled(config: &RunConfig) -> Result<BTreeSet<ToolName>, RunError> {
+    match &config.tools {
+        None => Ok(ToolName::ALL.into_iter().collect()),
+        Some(names) => names.iter().map(|name| tool(name)).collect(),
+    }
+}
+
+/// What the role may not use is not offered to the model.
+fn offered(
+    enabled: &BTreeSet<ToolName>,
+    config: &RunConfig,
+    policy: &BoundPolicy,
+) -> BTreeSet<ToolName> {
+    let role = config.role.as_deref();
+    let allowed = |tool: &&ToolName| policy.role_gate(role, tool.as_str()) == RoleVerdict::Pass;
+    enabled.iter().filter(allowed).copied().collect()
 }
 
 fn tool(name: &str) -> Result<ToolName, RunError> {
@@ -277,19 +345,11 @@ fn settings(
     workspace: &Path,
     model: &Model,
 ) -> Result<AgentSettings, RunError> {
-    let tools = tools(config, policy)?;
-    let definitions = definitions(&tools);
-    let contracts: Vec<ToolContract> = definitions
-        .iter()
-        .map(|definition| ToolContract {
-            name: definition.name.clone(),
-            description: definition.description.clone(),
-            parameters: definition.parameters.clone(),
-            replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
-            replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
-        })
-        .collect();
-    let system = prompt::system(workspace, &tools);
+    let enabled = enabled(config)?;
+    let offered = offered(&enabled, config, policy);
+    let definitions = definitions(&offered);
+    let contracts: Vec<ToolContract> = definitions.iter().map(contract).collect();
+    let system = prompt::system(workspace, &offered);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
     let mut options = json!({
@@ -314,8 +374,9 @@ fn settings(
     };
     Ok(AgentSettings {
         system,
-        tools,
         definitions,
+        enabled,
+        offered,
         contracts,
         snapshot,
         temperature,
@@ -328,6 +389,16 @@ fn settings(
         retry: RetryPolicy::default(),
         shows_pieces: config.shows_pieces,
     })
+}
+
+fn contract(definition: &ToolDefinition) -> ToolContract {
+    ToolContract {
+        name: definition.name.clone(),
+        description: definition.description.clone(),
+        parameters: definition.parameters.clone(),
+        replay: if definition.name == "read" { Replay::Safe } else { Replay::Never },
+        replay_key: format!("builtin:{}:{TOOL_VERSION}", definition.name),
+    }
 }
 
 /// The narrower of what the command line and the policy say.
@@ -466,12 +537,16 @@ fn init(
 }
 
 fn policy_record(set: &PolicySet) -> PolicyRecord {
-    let roots = set.roots();
-    let sources = set.files().into_iter().map(|file| PolicySourceRecord {
-        given: roots.iter().any(|root| root.name == file.name && root.digest == file.digest),
-        name: Untrusted::new(file.name.as_str()),
-        layer: file.layer.as_str().to_owned(),
-        text: Untrusted::new(file.text.as_str()),
+    let parts = (0..).zip(set.parts());
+    let sources = parts.flat_map(|(number, part)| {
+        let roots = part.roots();
+        part.files().into_iter().map(move |file| PolicySourceRecord {
+            given: roots.iter().any(|root| root.name == file.name && root.digest == file.digest),
+            part: number,
+            name: Untrusted::new(file.name.as_str()),
+            layer: file.layer.as_str().to_owned(),
+            text: Untrusted::new(file.text.as_str()),
+        })
     });
     PolicyRecord { digest: set.digest(), sources: sources.collect() }
 }

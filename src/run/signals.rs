@@ -1,37 +1,16 @@
 //! SIGINT and SIGTERM: the first one stops the run in an orderly way, the second one at once.
 
 use crate::base::exit::Exit;
-use crate::chain::abort::AbortSignal;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use crate::chain::abort::{AbortSignal, StopCause};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Which signal stopped the run, if one did. Listening ends when this is dropped.
+/// Signals are listened to until this is dropped.
 #[derive(Debug)]
-pub struct Stopped {
-    seen: Arc<AtomicU8>,
-    listening: tokio::task::JoinHandle<()>,
-}
+pub struct Listening(tokio::task::JoinHandle<()>);
 
-impl Drop for Stopped {
+impl Drop for Listening {
     fn drop(&mut self) {
-        self.listening.abort();
-    }
-}
-
-const NOTHING: u8 = 0;
-const INTERRUPT: u8 = 1;
-const TERMINATE: u8 = 2;
-
-impl Stopped {
-    /// The exit code that goes with the signal.
-    #[must_use]
-    pub fn exit(&self) -> Option<Exit> {
-        match self.seen.load(Ordering::SeqCst) {
-            INTERRUPT => Some(Exit::Interrupted),
-            TERMINATE => Some(Exit::Terminated),
-            _nothing => None,
-        }
+        self.0.abort();
     }
 }
 
@@ -40,28 +19,35 @@ impl Stopped {
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn listen(abort: &AbortSignal) -> std::io::Result<Stopped> {
+pub fn listen(abort: &AbortSignal) -> std::io::Result<Listening> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let seen = Arc::new(AtomicU8::new(NOTHING));
-    let (noted, abort) = (Arc::clone(&seen), abort.clone());
+    let abort = abort.clone();
     let listening = tokio::spawn(async move {
         loop {
-            let which = next(&mut interrupt, &mut terminate).await;
-            let earlier = noted.swap(which, Ordering::SeqCst);
-            if earlier != NOTHING {
-                end_at_once(which);
+            let cause = next(&mut interrupt, &mut terminate).await;
+            if abort.is_aborted() {
+                end_at_once(cause);
             }
-            abort.abort();
+            abort.abort(cause);
         }
     });
-    Ok(Stopped { seen, listening })
+    Ok(Listening(listening))
 }
 
-async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> u8 {
+/// The exit code that goes with what stopped a run.
+#[must_use]
+pub const fn exit_of(cause: StopCause) -> Exit {
+    match cause {
+        StopCause::Interrupt => Exit::Interrupted,
+        StopCause::Termination => Exit::Terminated,
+    }
+}
+
+async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> StopCause {
     tokio::select! {
-        _ = interrupt.recv() => INTERRUPT,
-        _ = terminate.recv() => TERMINATE,
+        _ = interrupt.recv() => StopCause::Interrupt,
+        _ = terminate.recv() => StopCause::Termination,
     }
 }
 
@@ -70,7 +56,6 @@ async fn next(interrupt: &mut Signal, terminate: &mut Signal) -> u8 {
     clippy::disallowed_methods,
     reason = "the second signal ends the process now; its cells end with it"
 )]
-fn end_at_once(which: u8) {
-    let exit = if which == TERMINATE { Exit::Terminated } else { Exit::Interrupted };
-    std::process::exit(i32::from(exit.code()));
+fn end_at_once(cause: StopCause) {
+    std::process::exit(i32::from(exit_of(cause).code()));
 }

@@ -26,7 +26,7 @@ pub struct Enforced {
     pub network: Network,
     /// Names covered by masks at the start.
     pub masked: u32,
-    /// Protected names that did not exist at the start and are watched.
+    /// Protected names that did not exist at the start: not prevented, but moved aside at the end.
     pub watched: u32,
     /// Guarantees that this cell does not give, by their stable ids.
     pub lost: Vec<String>,

@@ -11,7 +11,7 @@ use crate::base::text::{Untrusted, head_and_tail};
 use crate::call::ToolCall;
 use crate::chain::Approved;
 use crate::chain::abort::AbortSignal;
-use crate::sandbox::{self, Exit, Finished, Program, SandboxSpec, SetupFailed};
+use crate::sandbox::{self, Exit, Finished, Program, SandboxSpec, SetupFailed, Step};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -39,8 +39,8 @@ pub struct Outcome {
     pub enforced: Option<Value>,
     /// Wall time.
     pub duration: Duration,
-    /// Whether a guarantee of the cell could not be met, so that nothing ran.
-    pub setup_failed: bool,
+    /// Why no cell could be made, unless that is the call's own fault. Nothing ran.
+    pub setup_failed: Option<String>,
 }
 
 /// Runs the call to its end. Blocks the calling thread, which owns the cell meanwhile.
@@ -64,8 +64,19 @@ pub fn execute(approved: Approved, toolbox: &Toolbox, abort: &AbortSignal) -> Ou
 
 fn never_ran(failed: &SetupFailed, duration: Duration) -> Outcome {
     let cause = failed.to_string();
+    let (text, setup_failed) = if failed.step == Step::WorkingDirectory {
+        let subject = &failed.subject;
+        let text = format!(
+            "error: the call did not run: the working directory `{subject}` does not exist or is \
+             not granted; give another `cwd`, or none for the workspace"
+        );
+        (text, None)
+    } else {
+        let text = format!("error: the call did not run, its cell could not be made: {cause}");
+        (text, Some(cause.clone()))
+    };
     Outcome {
-        text: format!("error: the call did not run, its cell could not be made: {cause}"),
+        text,
         success: false,
         exit: RecordedExit::SetupFailed { cause: Untrusted::new(cause) },
         stdout_bytes: 0,
@@ -75,7 +86,7 @@ fn never_ran(failed: &SetupFailed, duration: Duration) -> Outcome {
         limits_hit: Vec::new(),
         enforced: None,
         duration,
-        setup_failed: true,
+        setup_failed,
     }
 }
 
@@ -98,7 +109,7 @@ fn ended(finished: &Finished, text: String, success: bool) -> Outcome {
         limits_hit,
         enforced: serde_json::to_value(&finished.enforced).ok(),
         duration: finished.resources.wall,
-        setup_failed: false,
+        setup_failed: None,
     }
 }
 
@@ -145,9 +156,10 @@ fn of_command(
 }
 
 fn of_job(finished: &Finished, toolbox: &Toolbox) -> Outcome {
-    let reply = match finished.exit {
-        Exit::Code(0) => JobReply::decode(&finished.stdout.head),
-        other => Err(format!("the file job did not finish ({})", recorded(other))),
+    let reply = if finished.exit == Exit::Code(0) {
+        JobReply::decode(&finished.stdout.head)
+    } else {
+        Err(format!("the file job did not finish ({})", recorded(finished.exit)))
     };
     match reply {
         Ok(reply) => of_reply(finished, &reply, toolbox),

@@ -35,7 +35,7 @@ fn a_fork_goes_on_apart_from_its_original() {
     let (out, err, code) = rig.run(&resume);
     assert_eq!((out.as_str(), code), ("second\n", 0), "{err}");
     let (list, ..) = rig.run(&["session", "list", "--json"]);
-    let counts: Vec<_> = list.lines().map(|line| {
+    let counts = list.lines().map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line["messages"].as_u64().unwrap()
     });
@@ -72,7 +72,8 @@ fn a_plan_is_told_in_words() {
     let session = line["session"].as_str().unwrap();
     let journal = rig.path(&format!("state/stoplog/sessions/{session}/journal.jsonl"));
     let digest = format!("sha256:{}", "0".repeat(64));
-    let current = format!(r#"{{"configurationDigest":"{digest}","environmentIdentity":"/w","tools":[]}}"#);
+    let current =
+        format!(r#"{{"configurationDigest":"{digest}","environmentIdentity":"/w","tools":[]}}"#);
     let current = rig.write("current.json", &current);
     let journal = journal.to_string_lossy().into_owned();
     let (out, err, code) = rig.run(&["session", "plan", &journal, "--config", &current]);

@@ -1,7 +1,11 @@
 //! What a person does with the program over several turns: talk, record, fork, export, use a provider
 //! of their own. Black box: the program, its files, its output.
 
-#![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may fail loudly and starts the program")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test may fail loudly and starts the program"
+)]
 
 #[expect(dead_code, reason = "each suite uses what it needs of the server")]
 #[path = "../support/scripted_http.rs"]

@@ -18,7 +18,8 @@ fn script(turns: usize, end: &str) -> String {
     format!("{}\n{end}\n", turns.join("\n"))
 }
 
-const SUMMARY: &str = r###"{"agent":"compaction","text":"## Task: go\n## Done: tried to write","repeat":3}"###;
+const SUMMARY: &str =
+    r###"{"agent":"compaction","text":"## Task: go\n## Done: tried to write","repeat":3}"###;
 const OVERFLOW: &str =
     r#"{"error":{"status":400,"message":"context_length_exceeded: prompt is too long"}}"#;
 

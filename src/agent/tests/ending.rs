@@ -5,6 +5,7 @@ use crate::agent::Start;
 use crate::agent::events::{Event, FinishReason};
 use crate::agent::turn::{CallResult, State};
 use crate::audit::record::Body;
+use crate::chain::abort::StopCause;
 use crate::model::Recording;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +38,7 @@ fn an_empty_answer_is_tried_three_times_and_is_no_end() {
     assert_eq!(*rig.delays.lock().unwrap(), [Duration::from_secs(1), Duration::from_secs(2)]);
     let retries = ran.records.iter().filter(|body| matches!(body, Body::Retry(_))).count();
     assert_eq!(retries, 3, "each failed attempt is recorded");
-    let told: Vec<_> = ran.events.iter().filter_map(|event| match event {
+    let told = ran.events.iter().filter_map(|event| match event {
         Event::Retry { attempt, delay_ms, .. } => Some((*attempt, *delay_ms)),
         _ => None,
     });
@@ -139,7 +140,7 @@ fn what_is_no_tool_is_rejected_and_every_call_has_a_result() {
         .replace('\n', "");
     let ran = Rig::new().run("go", &format!("{calls}\n{{\"text\":\"done\"}}"));
     assert_eq!((ran.result.status, ran.result.exit_code), ("denied", 10));
-    let results: Vec<_> = ran.events.iter().filter_map(|event| match event {
+    let results = ran.events.iter().filter_map(|event| match event {
         Event::ToolResult { status, .. } => Some(*status),
         _ => None,
     });
@@ -170,7 +171,7 @@ fn an_abort_between_turns_gives_the_calls_results_and_ends_as_interrupted() {
     let abort = rig.abort.clone();
     rig.watch = Some(Box::new(move |event| {
         if matches!(event, Event::AssistantMessage { .. }) {
-            abort.abort();
+            abort.abort(StopCause::Interrupt);
         }
     }));
     let ran = rig.run("go", REFUSED);

@@ -119,7 +119,7 @@ impl Rig {
         let settings = self.settings(&model);
         let audit = self.place.path().join("audit");
         std::fs::create_dir_all(&audit).unwrap();
-        let redactor = Redactor::new(&[]).unwrap();
+        let redactor = Redactor::new(&[]);
         let parts = Parts {
             session: self.session.clone(),
             context: context(),
@@ -188,7 +188,8 @@ impl Rig {
         };
         AgentSettings {
             system: "be brief".into(),
-            tools,
+            enabled: tools.clone(),
+            offered: tools,
             definitions,
             contracts,
             snapshot,

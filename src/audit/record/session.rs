@@ -63,6 +63,10 @@ pub struct PolicySourceRecord {
     /// Whether it was given itself, and not only extended by another one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
+    /// For a resumption that was narrowed: which of the sets it belongs to, of which each one must
+    /// allow a call. 0 otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub part: u64,
     /// Its whole text.
     pub text: Untrusted,
 }
@@ -145,4 +149,9 @@ impl Redact for Recovered {
     fn redact(&mut self, redaction: &mut Redaction<'_>) {
         self.aside.redact(redaction);
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

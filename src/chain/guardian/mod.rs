@@ -52,7 +52,7 @@ impl Guardian {
             Err(_elapsed) => (Err(too_late(time_max)), Usage::default()),
         };
         let verdict = self.verdict(&result);
-        let record = self.record(call, &result, &verdict, usage, start.elapsed());
+        let record = self.record(call, (&result, &verdict), usage, start.elapsed());
         (verdict, record)
     }
 
@@ -72,8 +72,7 @@ impl Guardian {
     fn record(
         &self,
         call: &ToolCall,
-        result: &Result<Review, Failure>,
-        verdict: &Verdict,
+        (result, verdict): (&Result<Review, Failure>, &Verdict),
         usage: Usage,
         took: Duration,
     ) -> GuardianRecord {

@@ -2,7 +2,7 @@
 //! section and each rule is read by itself, and a value that is wrong is reported, taken out, and the
 //! rest read again.
 
-use super::diagnostic::{Collector, did_you_mean};
+use super::diagnostic::{Collector, DIAGNOSTICS_MAX, did_you_mean};
 use super::schema::{Document, RoleSection};
 use super::source::SourceFile;
 use crate::base::limits::POLICY_BYTES_MAX;
@@ -165,7 +165,8 @@ impl Reader<'_> {
             if !(missing && removed) {
                 self.shape_error(&span, error.message());
             }
-            if missing || !remove_at(value.get_mut(), &span) {
+            let is_full = self.collector.found.len() >= DIAGNOSTICS_MAX;
+            if missing || is_full || !remove_at(value.get_mut(), &span) {
                 return None;
             }
             removed = true;

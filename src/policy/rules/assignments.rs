@@ -1,8 +1,7 @@
 //! Variables in front of commands: which are harmless, and rules for the others.
 
-use super::{NamePattern, RuleMeta};
+use super::{LazyRegex, NamePattern, RuleMeta};
 use crate::call::effects::Assignment;
-use regex::Regex;
 use std::sync::Arc;
 
 /// Variables that change how a program prints, logs or counts, and never what it runs.
@@ -72,7 +71,7 @@ pub struct AssignmentMatcher {
     /// The variables.
     pub names: Vec<NamePattern>,
     /// The values; `None`: any.
-    pub value: Option<Regex>,
+    pub value: Option<LazyRegex>,
 }
 
 impl AssignmentMatcher {
@@ -81,9 +80,8 @@ impl AssignmentMatcher {
     pub fn fits(&self, assignment: &Assignment) -> bool {
         let loose = self.meta.decision > crate::policy::file::schema::Decision::Allow;
         self.names.iter().any(|name| name.fits(&assignment.name))
-            && self
-                .value
-                .as_ref()
-                .is_none_or(|regex| assignment.value.known().map_or(loose, |v| regex.is_match(v)))
+            && self.value.as_ref().is_none_or(|regex| {
+                assignment.value.known().map_or(loose, |v| regex.is_match(v, loose))
+            })
     }
 }

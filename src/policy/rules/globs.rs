@@ -5,7 +5,8 @@
 //! they come here.
 
 use super::PatternError;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use super::pattern::{PathPattern, names};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// What placeholders stand for.
@@ -88,7 +89,8 @@ fn starts_with_placeholder(text: &str) -> bool {
 
 fn check_placeholders(text: &str) -> Result<(), PatternError> {
     let mut rest = text;
-    while let Some((_, after)) = rest.split_once('{') {
+    while let Some((before, after)) = rest.split_once('{') {
+        let is_at_front = before.is_empty() && rest.len() == text.len();
         let Some((name, tail)) = after.split_once('}') else {
             return Err(("bad-pattern", "`{` has no `}`".into(), None));
         };
@@ -103,6 +105,10 @@ fn check_placeholders(text: &str) -> Result<(), PatternError> {
                 format!("unknown placeholder `{{{name}}}`"),
                 Some(help),
             ));
+        }
+        if PLACEHOLDERS.contains(&name) && !is_at_front {
+            let message = format!("`{{{name}}}` is absolute and stands only at the front");
+            return Err(("never-matches", message, None));
         }
         rest = tail;
     }
@@ -132,11 +138,9 @@ fn check_components(text: &str) -> Result<(), PatternError> {
         let help = "write `directory` for the directory or `directory/**` for all below it";
         return Err(("never-matches", message, Some(help.to_owned())));
     }
-    GlobBuilder::new(&strip_placeholders(text))
-        .literal_separator(true)
-        .build()
+    PathPattern::parse(&strip_placeholders(text))
         .map(drop)
-        .map_err(|error| ("bad-pattern", format!("not a usable glob: {}", error.kind()), None))
+        .map_err(|problem| ("bad-pattern", format!("not a usable pattern: {problem}"), None))
 }
 
 fn strip_placeholders(text: &str) -> String {
@@ -160,7 +164,7 @@ pub fn expand(text: &str, places: &Places) -> Option<Shape> {
             Some(place) => {
                 let place = place?.to_str()?;
                 literal.push_str(place);
-                glob.push_str(&globset::escape(place));
+                glob.push_str(&escape(place));
             }
             None => glob.push_str(&format!("{{{name}}}")),
         }
@@ -180,31 +184,22 @@ pub fn expand(text: &str, places: &Places) -> Option<Shape> {
     })
 }
 
-impl Shape {
-    /// The globs that say the same, for a matcher. `with_below` also takes what is below each match.
-    fn globs(&self, with_below: bool) -> Vec<String> {
-        let escaped = |path: &Path| globset::escape(&path.to_string_lossy());
-        let mut globs = match self {
-            Self::Exact(path) => vec![escaped(path)],
-            Self::Tree(path) if path == Path::new("/") => vec!["/".to_owned(), "/**".to_owned()],
-            Self::Tree(path) => vec![escaped(path), format!("{}/**", escaped(path))],
-            Self::Glob(glob) => {
-                let stem = glob.strip_suffix("/**");
-                stem.map(str::to_owned).into_iter().chain([glob.clone()]).collect()
-            }
-        };
-        if with_below && let Some(last) = globs.last().filter(|last| !last.ends_with("/**")) {
-            globs.push(format!("{last}/**"));
-        }
-        globs
-    }
+/// `text` as a pattern that matches it alone.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',');
+    let each = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
+    text.chars().flat_map(each).collect()
 }
 
-/// Many patterns that are matched at once; each belongs to an owner.
-#[derive(Debug)]
-pub struct GlobIndex {
-    set: GlobSet,
-    owners: Vec<(usize, bool)>,
+impl Shape {
+    fn patterns(&self) -> Result<Vec<PathPattern>, &'static str> {
+        match self {
+            Self::Exact(path) => Ok(vec![PathPattern::exact(path)]),
+            Self::Tree(path) => Ok(vec![PathPattern::exact(path).with_below()]),
+            Self::Glob(glob) => PathPattern::parse(glob),
+        }
+    }
 }
 
 /// One pattern of an index.
@@ -221,40 +216,66 @@ pub struct GlobEntry {
     pub is_exception: bool,
 }
 
+/// Many patterns that are matched at once; each belongs to an owner. A path is compared only with
+/// the patterns that share a plain name with it.
+#[derive(Debug, Default)]
+pub struct GlobIndex {
+    patterns: Vec<(PathPattern, usize, bool)>,
+    by_first: HashMap<Vec<u8>, Vec<usize>>,
+    by_any: HashMap<Vec<u8>, Vec<usize>>,
+    others: Vec<usize>,
+}
+
 impl GlobIndex {
-    /// Builds the index. A pattern that `check` accepted builds; one that does not is left out, which
-    /// the caller sees by the count.
+    /// Builds the index.
     ///
     /// # Errors
     /// The owner whose pattern could not be built, with the reason.
     pub fn new(entries: &[GlobEntry]) -> Result<Self, (usize, String)> {
-        let mut builder = GlobSetBuilder::new();
-        let mut owners = Vec::new();
+        let mut index = Self::default();
         for entry in entries {
-            for glob in entry.shape.globs(entry.is_refusal) {
-                let glob = GlobBuilder::new(&glob)
-                    .literal_separator(true)
-                    .backslash_escape(true)
-                    .case_insensitive(entry.is_refusal && !entry.is_exception)
-                    .build()
-                    .map_err(|error| (entry.owner, error.to_string()))?;
-                builder.add(glob);
-                owners.push((entry.owner, entry.is_exception));
+            let patterns =
+                entry.shape.patterns().map_err(|problem| (entry.owner, problem.to_owned()))?;
+            for mut pattern in patterns {
+                if entry.is_refusal && !entry.is_exception {
+                    pattern = pattern.with_below().folded();
+                }
+                index.add(pattern, entry.owner, entry.is_exception);
             }
         }
-        let set = builder.build().map_err(|error| (0, error.to_string()))?;
-        Ok(Self { set, owners })
+        Ok(index)
+    }
+
+    fn add(&mut self, pattern: PathPattern, owner: usize, is_exception: bool) {
+        let at = self.patterns.len();
+        if let Some(name) = pattern.first_name() {
+            self.by_first.entry(name.to_ascii_lowercase()).or_default().push(at);
+        } else if let Some(name) = pattern.name_behind_any() {
+            self.by_any.entry(name.to_ascii_lowercase()).or_default().push(at);
+        } else {
+            self.others.push(at);
+        }
+        self.patterns.push((pattern, owner, is_exception));
     }
 
     /// The owners whose patterns match `path` and whose exceptions do not, each once.
     #[must_use]
     pub fn owners_of(&self, path: &Path) -> Vec<usize> {
+        let names = names(path);
+        let mut candidates: Vec<usize> = self.others.clone();
+        for (position, name) in names.iter().enumerate() {
+            let name = name.to_ascii_lowercase();
+            if position == 0 {
+                candidates.extend(self.by_first.get(&name).into_iter().flatten());
+            }
+            candidates.extend(self.by_any.get(&name).into_iter().flatten());
+        }
         let (mut hits, mut exceptions) = (Vec::new(), Vec::new());
-        for index in self.set.matches(path) {
-            match self.owners.get(index) {
-                Some((owner, true)) => exceptions.push(*owner),
-                Some((owner, false)) => hits.push(*owner),
-                None => {}
+        for (pattern, owner, is_exception) in
+            candidates.iter().filter_map(|at| self.patterns.get(*at))
+        {
+            if pattern.fits(&names) {
+                if *is_exception { exceptions.push(*owner) } else { hits.push(*owner) }
             }
         }
         hits.sort_unstable();

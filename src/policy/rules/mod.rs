@@ -6,6 +6,7 @@ pub mod assignments;
 pub mod commands;
 pub mod globs;
 pub mod hosts;
+pub mod pattern;
 pub mod tokens;
 
 use super::file::located::Located;
@@ -126,6 +127,39 @@ fn build_regex(text: &str) -> Result<regex::Regex, PatternError> {
             ("invalid-regex", format!("not a usable regular expression: {last}"), help)
         },
     )
+}
+
+/// A regular expression over a whole text that is compiled when it is first needed: the expressions of
+/// the built-in policies are known to compile, and most are never asked.
+#[derive(Debug, Clone)]
+pub struct LazyRegex {
+    text: String,
+    compiled: std::sync::OnceLock<Option<regex::Regex>>,
+}
+
+impl LazyRegex {
+    /// Takes an expression that is known to compile.
+    #[must_use]
+    pub fn trusted(text: &str) -> Self {
+        Self { text: text.to_owned(), compiled: std::sync::OnceLock::new() }
+    }
+
+    /// Takes an expression and compiles it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn checked(text: &str) -> Result<Self, PatternError> {
+        let compiled = std::sync::OnceLock::from(Some(whole_regex(text)?));
+        Ok(Self { text: text.to_owned(), compiled })
+    }
+
+    /// Whether the whole of `text` matches. `otherwise` answers for an expression that does not
+    /// compile after all.
+    #[must_use]
+    pub fn is_match(&self, text: &str, otherwise: bool) -> bool {
+        let compiled = self.compiled.get_or_init(|| whole_regex(&self.text).ok());
+        compiled.as_ref().map_or(otherwise, |regex| regex.is_match(text))
+    }
 }
 
 /// A name, or the beginning of a name if it ends with `*`.

@@ -4,9 +4,8 @@
 //! between the tokens, and whatever follows is meant too.
 
 use super::super::file::located::TokenText;
-use super::{Fit, PatternError, whole_regex};
+use super::{Fit, LazyRegex, PatternError};
 use crate::call::effects::Word;
-use regex::Regex;
 
 /// What one argument must be.
 #[derive(Debug, Clone)]
@@ -21,21 +20,23 @@ pub enum Token {
     /// the way it is written.
     Regex {
         /// The expression.
-        regex: Regex,
+        regex: LazyRegex,
         /// Whether unknown words are matched by their text.
         unknown: bool,
     },
 }
 
 impl Token {
-    /// Compiles what was written.
+    /// Compiles what was written. An expression of a built-in policy is compiled when it is needed.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn new(text: &TokenText) -> Result<Self, PatternError> {
+    pub fn new(text: &TokenText, is_built_in: bool) -> Result<Self, PatternError> {
         match text {
             TokenText::Regex { regex, unknown } => {
-                Ok(Self::Regex { regex: whole_regex(regex)?, unknown: *unknown })
+                let compile = || LazyRegex::checked(regex);
+                let regex = if is_built_in { LazyRegex::trusted(regex) } else { compile()? };
+                Ok(Self::Regex { regex, unknown: *unknown })
             }
             TokenText::Words(words) => match words.as_slice() {
                 [] => Err(("empty-pattern", "the list of alternatives is empty".into(), None)),
@@ -49,7 +50,7 @@ impl Token {
         }
     }
 
-    fn fit(&self, word: &Word) -> Fit {
+    fn fit(&self, word: &Word, loose: bool) -> Fit {
         match (self, word) {
             (Self::Any | Self::Rest, _) => Fit::Yes,
             (Self::Words(words), Word::Known(value)) => yes_if(words.contains(value)),
@@ -57,9 +58,9 @@ impl Token {
                 let possible = words.iter().any(|word| word.starts_with(prefix.as_str()));
                 if possible { Fit::Maybe } else { Fit::No }
             }
-            (Self::Regex { regex, .. }, Word::Known(value)) => yes_if(regex.is_match(value)),
+            (Self::Regex { regex, .. }, Word::Known(value)) => yes_if(regex.is_match(value, loose)),
             (Self::Regex { regex, unknown }, Word::Unknown { text, .. }) => {
-                yes_if(*unknown && regex.is_match(text))
+                yes_if(*unknown && regex.is_match(text, loose))
             }
         }
     }
@@ -118,7 +119,7 @@ fn fill_row(
         if let Token::Rest = token {
             fit = get(&row, at + 1).max(if argument.is_some() { get(next, at) } else { Fit::No });
         } else if let Some(word) = argument {
-            fit = token.fit(word).min(get(next, at + 1));
+            fit = token.fit(word, loose).min(get(next, at + 1));
         }
         if loose && argument.is_some_and(is_option) {
             // The option may take a value, which is skipped with it.
@@ -203,7 +204,7 @@ mod tests {
         list.iter()
             .map(|words| {
                 let words = words.iter().map(|word| (*word).to_owned()).collect();
-                Token::new(&TokenText::Words(words)).unwrap()
+                Token::new(&TokenText::Words(words), false).unwrap()
             })
             .collect()
     }

@@ -43,7 +43,7 @@ fn every_code_is_in_the_reference() {
         regex::Regex::new(r#"(?:\(|, |\{ |^\s*)"([a-z]+[0-9]*(?:-[a-z0-9]+)+)",? "#).unwrap();
     let sources = [
         include_str!("../file/read.rs"),
-        include_str!("../lint.rs"),
+        include_str!("../authoring/lint.rs"),
         include_str!("../load.rs"),
         include_str!("../paths.rs"),
         include_str!("../rules/commands.rs"),

@@ -16,10 +16,10 @@ use nix::sys::signal::Signal;
 use rustix::fd::OwnedFd;
 use rustix::process::setsid;
 use std::convert::Infallible;
-use std::ffi::{CString, OsStr};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What runs, and what was arranged for it outside.
 #[derive(Clone, Copy)]
@@ -98,16 +98,7 @@ fn confine(
     sys::default_broken_pipe_signal().at(Step::Session)?;
     limit(&spec.limits, program.limits).at(Step::Limits)?;
     // After the change of identity, so that the program's own rights decide.
-    rustix::process::chdir(&spec.cwd)
-        .about(Step::WorkingDirectory, || spec.cwd.display().to_string())?;
-    if let Some(places) = walls.places {
-        // A view shows no other directory; without one the kernel would go anywhere.
-        let real = std::env::current_dir().at(Step::WorkingDirectory)?;
-        if !places.hold(&real) {
-            let subject = format!("{} is not granted", spec.cwd.display());
-            return Err(SetupFailed::because(Step::WorkingDirectory, subject));
-        }
-    }
+    enter(spec, walls.places)?;
     enforced.landlock_abi = landlock::restrict(walls.rules, spec.network)?;
     // A file job changes no metadata by path, and is not worth a second process.
     let places = walls.places.filter(|_| matches!(spec.program, spec::Program::Exec { .. }));
@@ -120,13 +111,50 @@ fn confine(
         },
         None => filter.install().at(Step::Seccomp)?,
     }
-    run(program)
+    run(program, walls.places.is_none())
+}
+
+/// Goes to the working directory. A view shows no other; without one the kernel would go anywhere.
+fn enter(spec: &SandboxSpec, places: Option<&Places>) -> Result<(), SetupFailed> {
+    let shown = || spec.cwd.display().to_string();
+    rustix::process::chdir(&spec.cwd).about(Step::WorkingDirectory, shown)?;
+    let real = std::env::current_dir().about(Step::WorkingDirectory, shown)?;
+    if places.is_some_and(|places| !places.hold(&real)) {
+        let reason = format!("{} is not granted", shown());
+        return Err(SetupFailed::because(Step::WorkingDirectory, reason));
+    }
+    Ok(())
+}
+
+/// The program's environment. Without a view the private temporary directory has only its own name,
+/// and an empty home lies in it: the caller's home exists there, and a program that is refused its
+/// own settings often stops, where it would go on without them. A home that holds grants stays, since
+/// programs look for those by it.
+fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString)>, SetupFailed> {
+    let mut variables = spec.environment.clone();
+    let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) else { return Ok(variables) };
+    variables.retain(|(name, _)| name != "TMPDIR");
+    variables.push(("TMPDIR".into(), private.into()));
+    for (name, value) in &mut variables {
+        let at = Path::new(value);
+        let holds_grants = spec.grants.iter().any(|grant| grant.path.starts_with(at));
+        if name == "HOME" && spec.scratch.iter().any(|path| path == at) && !holds_grants {
+            let home = private.join("home");
+            match std::fs::create_dir(&home) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(SetupFailed::new(Step::View, &error, home.display().to_string()));
+                }
+                Ok(()) | Err(_) => *value = home.into(),
+            }
+        }
+    }
+    Ok(variables)
 }
 
 /// The system-call filter that refuses by itself what the layers in force do not stop.
 fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Filter, SetupFailed> {
     let namespace = |name: &str| enforced.namespaces.iter().any(|held| held == name);
-    let scopes = enforced.landlock_abi >= LANDLOCK_SCOPES_SINCE;
+    let scopes = enforced.landlock_abi >= landlock::SCOPES_SINCE;
     let layers = [
         (Layer::MountView, enforced.mount_view),
         (Layer::PidNamespace, namespace("pid")),
@@ -146,9 +174,6 @@ fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Fil
     };
     seccomp::build(&filter_spec).map_err(io::Error::other).at(Step::Seccomp)
 }
-
-/// Version of Landlock's interface that first kept signals and abstract sockets inside.
-const LANDLOCK_SCOPES_SINCE: u32 = 6;
 
 /// Ends a process that did not become another program: a served job, or a failure to report.
 fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {
@@ -190,9 +215,9 @@ fn limit(limits: &Limits, held: LimitsHeld) -> io::Result<()> {
     Ok(())
 }
 
-fn run(program: &Program<'_>) -> Result<i32, SetupFailed> {
+fn run(program: &Program<'_>, view: bool) -> Result<i32, SetupFailed> {
     match &program.spec.program {
-        spec::Program::Exec { argv, .. } => match exec(argv, &program.spec.environment) {
+        spec::Program::Exec { argv, .. } => match exec(argv, &environment(program.spec, view)?) {
             Err(failed) => Err(failed),
         },
         spec::Program::FileJob { job } => {
@@ -216,14 +241,14 @@ fn serve(serve: Serve, job: &[u8]) -> i32 {
 
 /// Becomes the program. A name without a slash is tried in each directory of the cell's own PATH.
 fn exec(
-    argv: &[std::ffi::OsString],
-    environment: &[(std::ffi::OsString, std::ffi::OsString)],
+    argv: &[OsString],
+    environment: &[(OsString, OsString)],
 ) -> Result<Infallible, SetupFailed> {
-    let name = argv.first().map(std::ffi::OsString::as_os_str).unwrap_or_default();
+    let name = argv.first().map(OsString::as_os_str).unwrap_or_default();
     let failed = |error: Errno| {
         SetupFailed::new(Step::Exec, &error.into(), name.to_string_lossy().into_owned())
     };
-    let text = |value: &OsStr| CString::new(value.as_bytes()).map_err(|_| failed(Errno::EINVAL));
+    let text = |value: &OsStr| CString::new(value.as_bytes()).map_err(|_nul| failed(Errno::EINVAL));
     let arguments = argv.iter().map(|value| text(value)).collect::<Result<Vec<_>, _>>()?;
     let variables = environment
         .iter()
@@ -246,10 +271,7 @@ fn exec(
     Err(failed(last))
 }
 
-fn candidates(
-    name: &OsStr,
-    environment: &[(std::ffi::OsString, std::ffi::OsString)],
-) -> Vec<PathBuf> {
+fn candidates(name: &OsStr, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     if name.as_bytes().contains(&b'/') {
         return vec![name.into()];
     }

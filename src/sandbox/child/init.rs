@@ -16,6 +16,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::Pid;
+use std::time::Duration;
 
 /// What the init needs from the monitor it was copied from.
 pub(super) struct Start<'a> {
@@ -69,6 +70,9 @@ fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
     Ok(process)
 }
 
+/// Time between looks at killed processes that have not ended yet.
+const KILL_LOOK: Duration = Duration::from_millis(1);
+
 /// Where the processes of a cell are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -79,16 +83,31 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    fn signal(self, signal: rustix::process::Signal) -> bool {
+    /// Tells all of them to end; that there is none is no error.
+    fn end(self) {
         match self {
-            Self::Namespace => nix::sys::signal::kill(
-                nix::unistd::Pid::from_raw(-1),
-                Signal::try_from(signal.as_raw()).ok(),
-            )
-            .is_ok(),
-            Self::Descent => sweep::signal_descendants(signal) > 0,
+            Self::Namespace => signal_namespace(Signal::SIGTERM),
+            Self::Descent => sweep::signal_descendants(&[rustix::process::Signal::TERM]),
         }
     }
+
+    /// Kills all of them. They are stopped first, so that none acts on the death of another.
+    fn kill(self) {
+        match self {
+            Self::Namespace => {
+                signal_namespace(Signal::SIGSTOP);
+                signal_namespace(Signal::SIGKILL);
+            }
+            Self::Descent => {
+                use rustix::process::Signal as Of;
+                sweep::signal_descendants(&[Of::STOP, Of::KILL]);
+            }
+        }
+    }
+}
+
+fn signal_namespace(signal: Signal) {
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(-1), signal).ok();
 }
 
 /// The supervisor's orders, and its end.
@@ -132,12 +151,8 @@ pub(super) fn reap(main: Pid, orders: &Orders<'_>, outcome: &OwnedFd, reach: Rea
             Event::Child => {}
             Event::Order => match orders.next() {
                 Order::None => {}
-                Order::End => {
-                    reach.signal(rustix::process::Signal::TERM);
-                }
-                Order::Kill => {
-                    reach.signal(rustix::process::Signal::KILL);
-                }
+                Order::End => reach.end(),
+                Order::Kill => reach.kill(),
             },
         }
     }
@@ -156,14 +171,19 @@ fn microseconds(time: nix::sys::time::TimeVal) -> u64 {
     seconds * 1_000_000 + u64::try_from(time.tv_usec()).unwrap_or(0)
 }
 
-/// Kills until nothing is left. A process that forks while it is killed is caught by the next round.
+/// Kills until nothing is left. Every process whose parent has ended is a child of this one, so the
+/// tree is gone when, and only when, there is no child: a look at the tree alone may miss a process
+/// that forks, or whose parent ends, meanwhile.
 fn end_survivors(reach: Reach, survivors: &mut u32) {
     use rustix::process::{WaitOptions, wait};
-    while reach.signal(rustix::process::Signal::KILL) {
-        *survivors += u32::from(matches!(wait(WaitOptions::empty()), Ok(Some(_))));
-    }
-    while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {
-        *survivors += 1;
+    loop {
+        reach.kill();
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => *survivors += 1,
+            Ok(None) => std::thread::sleep(KILL_LOOK),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return,
+        }
     }
 }
 

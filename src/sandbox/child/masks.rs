@@ -8,6 +8,10 @@
 //! A name that does not exist gets no placeholder: on the host a placeholder is seen by every other
 //! program, races with parallel cells, and stays behind when the machine stops. The directories
 //! above it are pinned, and the sentinel outside moves the name aside when the call has made it.
+//!
+//! What this does not give: a file that somebody outside creates under a hidden name, or under a
+//! pattern, while a cell runs is seen by that cell; the next one covers it. And a protected name that
+//! a call creates exists on the host until the call has ended.
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Mask, MaskKind, MaskPattern};

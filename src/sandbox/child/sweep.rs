@@ -3,6 +3,7 @@
 //! The monitor is a subreaper, so a process whose parent ends becomes the monitor's child and never
 //! leaves the tree, whatever session or group it moves to.
 
+use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -12,8 +13,10 @@ pub(super) fn adopt_orphans() -> io::Result<()> {
     Ok(rustix::process::set_child_subreaper(Some(getpid()))?)
 }
 
-/// Signals every descendant that is not a zombie; how many there were.
-pub(super) fn signal_descendants(signal: Signal) -> usize {
+/// Signals every descendant that is seen now and is not a zombie. The look takes time, so a process
+/// may be missed whose parent ends during it; who wants to end the tree looks until it has no child.
+/// Each signal goes to all before the next one goes to any.
+pub(super) fn signal_descendants(signals: &[Signal]) {
     let parents = parents();
     let mut descendants = HashSet::from([getpid().as_raw_pid()]);
     // Children may be listed before their parents: until nothing new is found.
@@ -29,20 +32,22 @@ pub(super) fn signal_descendants(signal: Signal) -> usize {
         descendants.extend(more);
     }
     descendants.remove(&getpid().as_raw_pid());
-    descendants.into_iter().filter(|pid| signal_one(*pid, &parents, signal)).count()
+    let handles: Vec<OwnedFd> =
+        descendants.into_iter().filter_map(|pid| handle(pid, &parents)).collect();
+    for signal in signals {
+        for handle in &handles {
+            pidfd_send_signal(handle, *signal).ok();
+        }
+    }
 }
 
-/// Signals through a handle, so that a number that was given to another process meanwhile is safe:
-/// the parent is read again after the handle is held.
-fn signal_one(pid: i32, parents: &HashMap<i32, i32>, signal: Signal) -> bool {
-    let Some(handle) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok())
-    else {
-        return false;
-    };
-    let known = parents.get(&pid).copied();
+/// A handle on a process that is still the one that was seen: its number may have been given to
+/// another meanwhile, so the parent is read again after the handle is held.
+fn handle(pid: i32, parents: &HashMap<i32, i32>) -> Option<OwnedFd> {
+    let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
     let now = parent(pid);
-    let same = now.is_some() && (now == known || now == Some(getpid().as_raw_pid()));
-    same && pidfd_send_signal(handle, signal).is_ok()
+    let same = now == parents.get(&pid).copied() || now == Some(getpid().as_raw_pid());
+    (now.is_some() && same).then_some(handle)
 }
 
 /// Parents of all processes that are not zombies.

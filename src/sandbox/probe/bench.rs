@@ -188,6 +188,12 @@ impl Bench {
         complete(decode(&output.stdout), acts, output.status.to_string())
     }
 
+    /// This program, outside any cell, for a proof that runs it as a user would.
+    #[must_use]
+    pub fn own_program(&self) -> Command {
+        self.unconfined(&self.executable)
+    }
+
     /// A word that nothing else on the machine has in its arguments.
     #[must_use]
     pub fn mark(&self, name: &str) -> String {

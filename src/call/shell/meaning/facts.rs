@@ -23,19 +23,12 @@ pub(crate) struct Assigned {
     pub(crate) numeric: bool,
 }
 
-/// What is known about one function that the script defines.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Defined {
-    pub(crate) times: u32,
-    /// Defined in the straight line, so that it exists from there on.
-    pub(crate) straight: bool,
-}
-
 /// The facts of one script.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) variables: BTreeMap<String, Assigned>,
-    pub(crate) functions: BTreeMap<String, Defined>,
+    /// How often each function is defined.
+    pub(crate) functions: BTreeMap<String, u32>,
     pub(crate) associative: BTreeSet<String>,
     /// Any variable may be changed by code that is not seen.
     pub(crate) poisoned: bool,
@@ -140,7 +133,7 @@ impl Facts {
                 operands.iter().for_each(|operand| self.word(&operand.word));
                 self.assign("BASH_REMATCH", false, false);
             }
-            CommandKind::Function { name, body } => self.function(&name.text, body, straight),
+            CommandKind::Function { name, body } => self.function(&name.text, body),
             CommandKind::Coprocess { name, body } => {
                 let name = name.as_deref().unwrap_or("COPROC");
                 self.assign(name, false, true);
@@ -159,10 +152,8 @@ impl Facts {
         self.list(body, false);
     }
 
-    fn function(&mut self, name: &str, body: &Command, straight: bool) {
-        let defined = self.functions.entry(name.to_owned()).or_default();
-        defined.times += 1;
-        defined.straight |= straight;
+    fn function(&mut self, name: &str, body: &Command) {
+        *self.functions.entry(name.to_owned()).or_default() += 1;
         self.command(body, false);
     }
 
@@ -268,13 +259,19 @@ impl Facts {
         }
         let skipped = texts.len() - rest.len();
         let [Some(name), arguments @ ..] = rest else {
-            // The program is not literal: it could be any builtin.
-            self.poisoned |= !words.is_empty();
+            // If its name turns out to be that of a builtin that assigns, the walk says so.
             return;
         };
         match *name {
             "eval" | "source" | "." | "trap" => self.poisoned = true,
-            "read" | "mapfile" | "readarray" | "getopts" | "unset" | "let" | "wait" => {
+            "unset" => {
+                // Behind it the name may be that of a program again.
+                for name in arguments.iter().flatten() {
+                    *self.functions.entry((*name).to_owned()).or_default() += 2;
+                }
+                self.named_by(arguments, false);
+            }
+            "read" | "mapfile" | "readarray" | "getopts" | "let" | "wait" => {
                 self.assign("REPLY", false, false);
                 self.assign("MAPFILE", false, false);
                 self.named_by(arguments, *name == "let");

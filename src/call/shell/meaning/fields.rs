@@ -10,6 +10,9 @@ use crate::call::shell::syntax::ast::{Form, Parameter, Piece, Pieces, WordNode};
 /// Fields that braces in one word may give before the word counts as unknown.
 const BRACE_FIELDS_MAX: usize = 256;
 
+/// Characters that are looked at while braces of one word are expanded: some hundred times a long word.
+const BRACE_STEPS_MAX: usize = 64 * 1024;
+
 /// One argument.
 #[derive(Debug, Clone)]
 pub(crate) struct Field {
@@ -148,13 +151,16 @@ fn expand_braces<'tree>(atoms: &[Atom<'tree>]) -> Option<Vec<Vec<Atom<'tree>>>> 
     let mut steps = 0_usize;
     while let Some((word, from)) = waiting.pop() {
         steps += word.len() + 1;
-        if done.len() + waiting.len() > BRACE_FIELDS_MAX || steps > BRACE_FIELDS_MAX * 1024 {
-            return None;
-        }
-        let Some((open, parts, close)) = find_brace(&word, from) else {
+        let Some((open, parts, close)) = find_brace(&word, from, &mut steps) else {
+            if steps > BRACE_STEPS_MAX {
+                return None;
+            }
             done.push(word);
             continue;
         };
+        if done.len() + waiting.len() + parts.len() > BRACE_FIELDS_MAX {
+            return None;
+        }
         // The stack is popped from its end: the first alternative must come out first.
         for part in parts.iter().rev() {
             let mut next = word.get(..open)?.to_vec();
@@ -169,10 +175,18 @@ fn expand_braces<'tree>(atoms: &[Atom<'tree>]) -> Option<Vec<Vec<Atom<'tree>>>> 
 type Alternatives<'tree> = (usize, Vec<Vec<Atom<'tree>>>, usize);
 
 /// The first brace pair at or behind `from` that expands: its place, alternatives and end.
-fn find_brace<'tree>(word: &[Atom<'tree>], from: usize) -> Option<Alternatives<'tree>> {
+fn find_brace<'tree>(
+    word: &[Atom<'tree>],
+    from: usize,
+    steps: &mut usize,
+) -> Option<Alternatives<'tree>> {
     let mut start = from;
     loop {
         let open = start + word.get(start..)?.iter().position(|atom| atom.is('{'))?;
+        *steps += word.len() - open;
+        if *steps > BRACE_STEPS_MAX {
+            return None;
+        }
         if let Some((parts, close)) = brace_at(word, open) {
             return Some((open, parts, close));
         }
@@ -292,6 +306,7 @@ impl<'shell> Builder<'shell> {
         if atoms.first().is_some_and(|atom| atom.is('~')) {
             rest = self.tilde(atoms);
         }
+        let last_bracket = rest.iter().rposition(|atom| atom.is(']'));
         for (index, atom) in rest.iter().enumerate() {
             match atom {
                 Atom::Mark => {
@@ -301,7 +316,7 @@ impl<'shell> Builder<'shell> {
                     let pattern = !quoted
                         && match character {
                             '*' | '?' => true,
-                            '[' => rest.iter().skip(index + 1).any(|atom| atom.is(']')),
+                            '[' => last_bracket.is_some_and(|last| last > index),
                             _ => false,
                         };
                     self.push(*character, pattern);

@@ -52,10 +52,10 @@ impl Analysis {
 
     fn substitution(&mut self, body: &List) -> Walked {
         let directories = self.shell.directories.clone();
-        let defined = self.shell.defined.clone();
+        let defined = self.shell.defined.mark();
         self.sometimes(body)?;
         self.shell.directories = directories;
-        self.shell.defined = defined;
+        self.shell.defined.forget(defined);
         Ok(())
     }
 

@@ -7,8 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Directories that are kept as possible at one place: a chain of three unguarded `cd`.
-const DIRECTORIES_MAX: usize = 8;
+/// Directories that are kept as possible at one place: a chain of two unguarded `cd`.
+const DIRECTORIES_MAX: usize = 4;
+
+/// Longest path that `cd` is followed into: a quarter of what the kernel takes, and far more than
+/// anybody types.
+const PATH_BYTES_MAX: usize = 1_024;
 
 /// What a parameter stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +55,11 @@ impl Directories {
     }
 
     pub(crate) fn entered(&self, path: &str) -> Self {
-        Self(self.resolve(path))
+        let found = self.resolve(path);
+        if found.iter().any(|path| path.as_os_str().len() > PATH_BYTES_MAX) {
+            return Self::unknown();
+        }
+        Self(found)
     }
 
     /// Either of the two; what `self` holds comes first.
@@ -68,6 +76,37 @@ impl Directories {
     }
 }
 
+/// Names that exist from a place on, up to the end of what the place belongs to.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Defined {
+    names: BTreeSet<String>,
+    order: Vec<String>,
+}
+
+impl Defined {
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    pub(crate) fn insert(&mut self, name: &str) {
+        if self.names.insert(name.to_owned()) {
+            self.order.push(name.to_owned());
+        }
+    }
+
+    /// A mark to return to.
+    pub(crate) fn mark(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Forgets what was added behind the mark.
+    pub(crate) fn forget(&mut self, mark: usize) {
+        for name in self.order.drain(mark.min(self.order.len())..) {
+            self.names.remove(&name);
+        }
+    }
+}
+
 /// One shell process.
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
@@ -77,7 +116,7 @@ pub(crate) struct Shell {
     /// Variables that come with the process.
     pub(crate) inherited: BTreeMap<String, Value>,
     /// Functions that exist at this place.
-    pub(crate) defined: BTreeSet<String>,
+    pub(crate) defined: Defined,
     pub(crate) directories: Directories,
     pub(crate) previous: Directories,
     pub(crate) stack: Vec<Directories>,
@@ -93,7 +132,7 @@ impl Shell {
             facts: Rc::new(Facts::default()),
             values: BTreeMap::new(),
             inherited,
-            defined: BTreeSet::new(),
+            defined: Defined::default(),
             previous: Directories::unknown(),
             directories,
             stack: Vec::new(),

@@ -26,8 +26,6 @@ const UNRESOLVED_TEXT_BYTES_MAX: usize = 200;
 /// What a command reads as its standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// That of the shell.
-    Inherited,
     /// Text that stands in the script.
     Text(String),
     /// A pipe, a file, or text that is not known.
@@ -67,6 +65,8 @@ pub(crate) struct Analysis {
     pub(crate) depth: usize,
     /// Aliases could be expanded in what follows.
     pub(crate) aliases_possible: bool,
+    /// What a command reads that is given no input of its own.
+    pub(crate) inherited: Input,
     /// What is judged runs elsewhere: paths and hosts are not ours.
     remote: bool,
     extended_patterns: bool,
@@ -81,6 +81,7 @@ impl Analysis {
             via: Vec::new(),
             depth: 0,
             aliases_possible: false,
+            inherited: Input::Text(String::new()),
             remote: false,
             extended_patterns: false,
         }
@@ -158,19 +159,21 @@ impl Analysis {
         text: &str,
         span: Span,
         via: Vec<String>,
-        assignments: &[Assignment],
+        call: &Call,
     ) -> Walked {
         self.take_text(text.len())?;
         let mut inherited = self.shell.for_child();
-        for assignment in assignments {
+        for assignment in &call.assignments {
             inherited.insert(assignment.name.clone(), Value::Unknown);
         }
         let child = Shell::new(self.shell.directories.clone(), inherited);
         let shell = std::mem::replace(&mut self.shell, child);
         let outer = std::mem::replace(&mut self.via, via);
+        let input = std::mem::replace(&mut self.inherited, call.input.clone());
         let result = self.deeper(|analysis| analysis.script(text, Origin::Fixed(span), true));
         self.shell = shell;
         self.via = outer;
+        self.inherited = input;
         result
     }
 
@@ -184,17 +187,19 @@ impl Analysis {
     /// Walks something that runs in a process of its own: what it does to the shell is lost.
     fn subshell(&mut self, inner: impl FnOnce(&mut Self) -> Walked) -> Walked {
         let directories = self.shell.directories.clone();
-        let defined = self.shell.defined.clone();
+        let defined = self.shell.defined.mark();
         let result = self.deeper(inner);
         self.shell.directories = directories;
-        self.shell.defined = defined;
+        self.shell.defined.forget(defined);
         result
     }
 
     /// Walks a list that may run, or run again later.
     pub(crate) fn sometimes(&mut self, list: &List) -> Walked {
         let before = self.shell.directories.clone();
+        let defined = self.shell.defined.mark();
         self.deeper(|analysis| analysis.list(list))?;
+        self.shell.defined.forget(defined);
         self.join(&before);
         Ok(())
     }
@@ -222,8 +227,12 @@ impl Analysis {
     }
 
     fn and_or(&mut self, item: &Item) -> Walked {
+        if item.rest.is_empty() {
+            return self.pipeline(&item.first);
+        }
         let before = self.shell.directories.clone();
         self.pipeline(&item.first)?;
+        let defined = self.shell.defined.mark();
         for (connector, pipeline) in &item.rest {
             match connector {
                 Connector::And => self.pipeline(pipeline)?,
@@ -239,14 +248,16 @@ impl Analysis {
                 }
             }
         }
+        self.shell.defined.forget(defined);
         Ok(())
     }
 
     fn pipeline(&mut self, pipeline: &Pipeline) -> Walked {
         if let [command] = pipeline.commands.as_slice() {
-            return self.command(command, Input::Inherited);
+            let inherited = self.inherited.clone();
+            return self.command(command, inherited);
         }
-        let mut input = Input::Inherited;
+        let mut input = self.inherited.clone();
         for command in &pipeline.commands {
             let reads = std::mem::replace(&mut input, Input::Stream);
             self.subshell(|analysis| analysis.command(command, reads))?;
@@ -256,8 +267,18 @@ impl Analysis {
 
     fn command(&mut self, command: &Command, input: Input) -> Walked {
         let input = self.input(&command.redirects).unwrap_or(input);
+        if let CommandKind::Simple(simple) = &command.kind {
+            return self.simple(simple, command, input);
+        }
+        let outer = std::mem::replace(&mut self.inherited, input);
+        self.compound(command)?;
+        self.inherited = outer;
+        self.redirects(&command.redirects)
+    }
+
+    fn compound(&mut self, command: &Command) -> Walked {
         match &command.kind {
-            CommandKind::Simple(simple) => return self.simple(simple, command, input),
+            CommandKind::Simple(_) => {}
             CommandKind::Group(list) => self.deeper(|analysis| analysis.list(list))?,
             CommandKind::Subshell(list) => self.subshell(|analysis| analysis.list(list))?,
             CommandKind::If { clauses, otherwise } => self.if_clauses(clauses, otherwise)?,
@@ -290,7 +311,7 @@ impl Analysis {
                 self.subshell(|analysis| analysis.command(body, Input::Stream))?;
             }
         }
-        self.redirects(&command.redirects)
+        Ok(())
     }
 
     fn if_clauses(&mut self, clauses: &[(List, List)], otherwise: &List) -> Walked {
@@ -304,11 +325,13 @@ impl Analysis {
     /// A loop whose body moves may start its next turn anywhere.
     fn looped(&mut self, lists: &[&List]) -> Walked {
         let before = self.shell.directories.clone();
+        let defined = self.shell.defined.mark();
         let outer = std::mem::replace(&mut self.shell.in_function, true);
         for list in lists {
             self.deeper(|analysis| analysis.list(list))?;
         }
         self.shell.in_function = outer;
+        self.shell.defined.forget(defined);
         if self.shell.facts.changes_directory && self.shell.directories != before {
             self.shell.directories = Directories::unknown();
         }
@@ -326,20 +349,15 @@ impl Analysis {
         }
         let outer = std::mem::replace(&mut self.shell.in_function, true);
         // A function may call itself and those that are defined later.
-        let defined = self.shell.defined.clone();
-        self.shell.defined.insert(name.text.to_string());
-        self.deeper(|analysis| analysis.command(body, Input::Inherited))?;
-        self.shell.defined = defined;
+        let defined = self.shell.defined.mark();
+        self.shell.defined.insert(&name.text);
+        self.deeper(|analysis| analysis.command(body, Input::Stream))?;
+        self.shell.defined.forget(defined);
         self.shell.in_function = outer;
         self.shell.directories = directories;
-        let certain = self
-            .shell
-            .facts
-            .functions
-            .get(&*name.text)
-            .is_some_and(|defined| defined.straight && defined.times == 1);
-        if certain {
-            self.shell.defined.insert(name.text.to_string());
+        let once = self.shell.facts.functions.get(&*name.text) == Some(&1);
+        if once {
+            self.shell.defined.insert(&name.text);
         }
         Ok(())
     }
@@ -351,7 +369,12 @@ impl Analysis {
         for word in &simple.words {
             match &word.assignment {
                 Some(node) => fields.push(self.assignment_field(word, node)),
-                None => fields.append(&mut self.shell.fields(word)),
+                None => {
+                    let mut more = self.shell.fields(word);
+                    // Counted here too, since one word may become hundreds.
+                    self.budget.words(more.len() - 1.min(more.len())).map_err(|_fault| TooLarge)?;
+                    fields.append(&mut more);
+                }
             }
         }
         if fields.is_empty() {
@@ -362,6 +385,11 @@ impl Analysis {
         } else {
             let via = self.via.clone();
             let span = command.span;
+            let reopens = matches!(fields.as_slice(), [only] if only.exact() == Some("exec"))
+                && self.input(&command.redirects).is_some();
+            if reopens {
+                self.inherited = Input::Stream;
+            }
             self.run(Call { fields, assignments, via, span, input, lookup: Lookup::Shell })?;
         }
         for node in &simple.assignments {

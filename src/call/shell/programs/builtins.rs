@@ -64,6 +64,36 @@ pub(crate) fn has_own_meaning(name: &str) -> bool {
     OWN_MEANING.contains(&name)
 }
 
+/// Builtins that the facts of a script are gathered from, so that they must be seen before the walk.
+const SEEN_BEFORE: [&str; 26] = [
+    "eval",
+    "source",
+    ".",
+    "trap",
+    "read",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "unset",
+    "let",
+    "wait",
+    "printf",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "cd",
+    "pushd",
+    "popd",
+    "command",
+    "builtin",
+    "exec",
+    "alias",
+    "set",
+    "shopt",
+];
+
 /// Settings of `set -o` and `shopt` that do not change how a script is read.
 pub(super) fn is_harmless_setting(name: &str) -> bool {
     matches!(
@@ -99,6 +129,9 @@ pub(super) fn is_harmless_setting(name: &str) -> bool {
             | "sourcepath"
             | "autocd"
             | "cdspell"
+            | "progcomp"
+            | "checkhash"
+            | "dirspell"
     )
 }
 
@@ -115,6 +148,11 @@ pub(super) fn run(
     analysis: &mut Analysis,
     invoked: &Invoked<'_>,
 ) -> Result<bool, crate::call::shell::syntax::TooLarge> {
+    let program = invoked.call.fields.first();
+    let spelled_out = program.is_some_and(|program| *program.text == *program.value);
+    if !spelled_out && SEEN_BEFORE.contains(&invoked.name) {
+        state(analysis, invoked);
+    }
     match invoked.name {
         "eval" => eval(analysis, invoked)?,
         "source" | "." => source(analysis, invoked),
@@ -126,14 +164,17 @@ pub(super) fn run(
         "shopt" => shopt(analysis, invoked),
         "alias" => alias(analysis, invoked),
         "enable" | "bind" | "fc" => state(analysis, invoked),
-        "hash" if !only(invoked, |word| word == "-r" || !word.starts_with('-')) => {
+        "hash"
+            if !only(invoked, |word| {
+                matches!(word, "-r" | "-t" | "-l" | "-d") || !word.starts_with('-')
+            }) =>
+        {
             state(analysis, invoked)
         }
         "export" | "declare" | "typeset" | "local" | "readonly" => declare(analysis, invoked),
         "let" => invoked.arguments.iter().for_each(|field| expression(analysis, field)),
-        "read" | "unset" | "getopts" | "wait" => {
-            variable_names(analysis, invoked, invoked.arguments)
-        }
+        "wait" => wait(analysis, invoked),
+        "read" | "unset" | "getopts" => variable_names(analysis, invoked, invoked.arguments),
         "mapfile" | "readarray" => {
             variable_names(analysis, invoked, invoked.arguments);
             return Ok(false);
@@ -243,13 +284,27 @@ fn change_directory(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     enter(analysis, next);
 }
 
-/// With `CDPATH` a relative name may be found elsewhere.
+/// With `CDPATH` a relative name is looked up in other directories first.
 fn relative_target(analysis: &Analysis, invoked: &Invoked<'_>, path: &str) -> Directories {
-    let searched = !path.starts_with(['/', '.'])
-        && (analysis.shell.facts.variables.contains_key("CDPATH")
-            || analysis.shell.inherited.contains_key("CDPATH")
-            || invoked.call.assignments.iter().any(|assignment| assignment.name == "CDPATH"));
-    if searched { Directories::unknown() } else { analysis.shell.directories.entered(path) }
+    let here = analysis.shell.directories.entered(path);
+    if path.starts_with(['/', '.']) {
+        return here;
+    }
+    let in_front = invoked.call.assignments.iter().find(|assignment| assignment.name == "CDPATH");
+    let searched = match in_front {
+        Some(assignment) => assignment.value.known().map(ToOwned::to_owned),
+        None => match analysis.shell.value("CDPATH") {
+            Value::Known(value) => Some(value),
+            // The environment of a cell is ours, and holds no `CDPATH` that is not known.
+            Value::Environment => return here,
+            Value::Number | Value::Unknown => None,
+        },
+    };
+    let Some(searched) = searched else { return Directories::unknown() };
+    searched.split(':').fold(here, |found, directory| {
+        let directory = if directory.is_empty() { "." } else { directory };
+        found.or(&analysis.shell.directories.entered(&format!("{directory}/{path}")))
+    })
 }
 
 fn directory_of(analysis: &Analysis, name: &str) -> Directories {
@@ -316,9 +371,8 @@ fn shopt(analysis: &mut Analysis, invoked: &Invoked<'_>) {
 /// Aliases are expanded only by interactive and POSIX shells, or after `expand_aliases`, which is a
 /// change of state of its own; the definition is refused where it could take effect.
 fn alias(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let harmless =
-        only(invoked, |word| word == "-p" || !analysis.aliases_possible || !word.contains('='));
-    if !harmless {
+    let defines = !only(invoked, |word| !word.contains('='));
+    if defines && analysis.aliases_possible {
         state(analysis, invoked);
     }
 }
@@ -408,6 +462,15 @@ fn variable_names(analysis: &mut Analysis, invoked: &Invoked<'_>, fields: &[Fiel
         } else if evaluates_subscript(field) {
             code_word(analysis, field);
         }
+    }
+}
+
+/// `wait -p name` assigns; the operands are jobs.
+fn wait(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+    let option = invoked.arguments.iter().position(|field| field.exact() == Some("-p"));
+    let name = option.and_then(|place| invoked.argument(place + 1));
+    if let Some(name) = name.filter(|name| evaluates_subscript(name)) {
+        code_word(analysis, name);
     }
 }
 

@@ -214,6 +214,10 @@ pub(super) fn opaque_runner(analysis: &mut Analysis, invoked: &Invoked<'_>) {
                     | "a"
                     | "has-session"
                     | "capture-pane"
+                    | "show-environment"
+                    | "list-windows"
+                    | "list-panes"
+                    | "display-message"
             )
         ),
         "screen" => matches!(exact(0), Some("-ls" | "-list" | "-r" | "-v")),
@@ -245,7 +249,7 @@ pub(super) fn make(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         };
         if file == "-" || shells::is_stream(file) && file != "/dev/null" {
             analysis.inline_code(invoked.index, "-f -");
-            if invoked.call.input != Input::Inherited {
+            if invoked.call.input == Input::Stream {
                 analysis.unresolved(UnresolvedReason::ForeignCode, "make -f -", invoked.call.span);
             }
         }

@@ -42,7 +42,10 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
             Some("-exec" | "-execdir" | "-ok" | "-okdir") => {
                 let tail = invoked.arguments.get(index..).unwrap_or_default();
                 let length = tail.iter().position(ends_command).unwrap_or(tail.len());
-                let command = replaced(tail.get(..length).unwrap_or_default(), "{}");
+                let mut command = replaced(tail.get(..length).unwrap_or_default(), "{}");
+                if field.value == "-exec" {
+                    below_root(&mut command, &roots);
+                }
                 index += length + 1;
                 if !command.is_empty() {
                     analysis.run(invoked.inner(&command))?;
@@ -58,6 +61,22 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
         }
     }
     Ok(())
+}
+
+/// Gives each `{}` that stands alone the only root as its beginning.
+fn below_root(command: &mut [Field], roots: &[&Field]) {
+    let root = match roots {
+        [] => ".",
+        [root] => match root.exact() {
+            Some(root) => root,
+            None => return,
+        },
+        [_, _, ..] => return,
+    };
+    for field in command.iter_mut().filter(|field| &*field.text == "{}" && field.unknown) {
+        field.value = format!("{}/", root.trim_end_matches('/'));
+        field.pattern = Some(field.value.len());
+    }
 }
 
 fn origin(invoked: &Invoked<'_>) -> PathOrigin {
@@ -180,7 +199,10 @@ pub(super) fn parallel(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked
     let words: Option<Vec<&str>> =
         fields.get(..sources).unwrap_or_default().iter().map(Field::exact).collect();
     let doubtful = given.given.iter().any(|option| !option.described || option.name == "-I");
-    let Some(words) = words.filter(|words| !doubtful && !words.is_empty()) else {
+    if !doubtful && words.as_ref().is_some_and(Vec::is_empty) {
+        return each_source(analysis, invoked, fields.get(sources..).unwrap_or_default());
+    }
+    let Some(words) = words.filter(|_| !doubtful) else {
         analysis.unresolved(UnresolvedReason::Wrapper, invoked.name, invoked.call.span);
         return Ok(());
     };
@@ -195,4 +217,18 @@ pub(super) fn parallel(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked
         analysis.inline_code(invoked.index, "{=");
     }
     shells::code(analysis, invoked, &script, invoked.call.span)
+}
+
+/// Without a command, each input of `:::` is one.
+fn each_source(analysis: &mut Analysis, invoked: &Invoked<'_>, sources: &[Field]) -> Walked {
+    if sources.is_empty() || sources.iter().any(|field| field.value.starts_with("::::")) {
+        analysis.unresolved(UnresolvedReason::Wrapper, invoked.name, invoked.call.span);
+    }
+    for field in sources.iter().filter(|field| !field.value.starts_with(":::")) {
+        match field.exact() {
+            Some(text) => shells::code(analysis, invoked, text, field.span)?,
+            None => analysis.unresolved(UnresolvedReason::CodeWord, &field.text, field.span),
+        }
+    }
+    Ok(())
 }

@@ -137,7 +137,7 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
             inner(analysis, invoked, tail.get(1..).unwrap_or_default())
         }
         "submodule" => submodule(analysis, invoked, tail),
-        "filter-branch" | "filter-repo" => {
+        "filter-branch" => {
             analysis.inline_code(invoked.index, verb);
             Ok(())
         }
@@ -272,6 +272,7 @@ fn code_option(verb: &str, name: &str) -> bool {
         "archive" => long("--exec") || long("--remote"),
         "difftool" | "mergetool" => name == "-x" || long("--extcmd"),
         "init" => long("--template"),
+        "filter-repo" => name.ends_with("-callback"),
         _ => false,
     }
 }

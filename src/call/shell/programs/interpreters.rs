@@ -4,7 +4,7 @@
 use super::Invoked;
 use crate::call::effects::{Access, PathOrigin};
 use crate::call::shell::meaning::fields::Field;
-use crate::call::shell::meaning::walk::Analysis;
+use crate::call::shell::meaning::walk::{Analysis, Input};
 
 /// One interpreter: options that carry code, options that name a module, options that take a value.
 struct Interpreter {
@@ -178,7 +178,9 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         }
     }
     // Nothing to run was named: the program comes from standard input.
-    if !invoked.arguments.iter().any(|field| matches!(field.prefix(), "-V" | "-v" | "-h")) {
+    if invoked.call.input != Input::Text(String::new())
+        && !invoked.arguments.iter().any(|field| matches!(field.prefix(), "-V" | "-v" | "-h"))
+    {
         analysis.inline_code(invoked.index, "standard input");
     }
 }

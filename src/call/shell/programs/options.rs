@@ -82,7 +82,7 @@ impl Read {
         };
         // The name itself is not known unless the equals sign was reached.
         self.unclear |= field.unknown && attached.is_none();
-        let Some((full, kind)) = find_long(name, options.long) else {
+        let Some((full, kind)) = find_long(name, options) else {
             self.unclear = true;
             self.push(
                 &format!("{}{name}", if dashes == 2 { "--" } else { "-" }),
@@ -166,21 +166,25 @@ fn find_short(letter: char, short: &str) -> Option<Kind> {
     })
 }
 
-/// The option that `name` is or abbreviates; options that take a value are preferred where several
-/// match, since those carry more.
-fn find_long(name: &str, long: &'static [&'static str]) -> Option<(&'static str, Kind)> {
+/// The option that `name` is or abbreviates; where several match, the one that stands first, which is
+/// why tables begin with options that carry code.
+fn find_long(name: &str, options: &Options) -> Option<(&'static str, Kind)> {
     let parsed = |entry: &'static str| match (entry.strip_suffix('='), entry.strip_suffix('?')) {
         (Some(bare), _) => (bare, Kind::Value),
         (None, Some(bare)) => (bare, Kind::Attached),
         (None, None) => (entry, Kind::Flag),
     };
     let mut abbreviated = None;
-    for entry in long {
+    for entry in options.long {
         let (bare, kind) = parsed(entry);
         if bare == name {
             return Some((bare, kind));
         }
-        if !name.is_empty() && bare.starts_with(name) && abbreviated.is_none() {
+        if !options.single_dash
+            && !name.is_empty()
+            && bare.starts_with(name)
+            && abbreviated.is_none()
+        {
             abbreviated = Some((bare, kind));
         }
     }

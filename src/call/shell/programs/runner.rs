@@ -5,7 +5,7 @@ use super::runners::{Code, Inner, Runner, find};
 use super::{Invoked, shells};
 use crate::call::effects::{Assignment, UnresolvedReason};
 use crate::call::shell::meaning::fields::Field;
-use crate::call::shell::meaning::walk::{Analysis, Walked};
+use crate::call::shell::meaning::walk::{Analysis, Call, Input, Walked};
 
 pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     let Some(runner) = find(invoked.name) else { return special(analysis, invoked) };
@@ -57,6 +57,11 @@ pub(super) fn code(
             return analysis.run(inner);
         }
         Code::Shell => return shells::code(analysis, invoked, text, value.span),
+        Code::Commas => {
+            let words = text.split(',').map(|word| Field::known(word, value.span));
+            let inner = invoked.inner(&words.collect::<Vec<_>>());
+            return analysis.run(inner);
+        }
         Code::ExecPrefix => {
             if let Some(command) = text.strip_prefix("exec=") {
                 return shells::code(analysis, invoked, command, value.span);
@@ -125,7 +130,7 @@ fn words(
     if fields.is_empty() {
         return Ok(());
     }
-    let inner = crate::call::shell::meaning::walk::Call {
+    let inner = Call {
         assignments,
         lookup: super::builtins::lookup_behind(invoked),
         ..invoked.inner(fields)
@@ -151,6 +156,7 @@ pub(super) fn assignment(field: &Field) -> Option<Assignment> {
     let value = Field {
         value: field.value.get(offset..).unwrap_or("").to_owned(),
         pattern: field.pattern.map(|pattern| pattern.saturating_sub(offset)),
+        text: field.text.get(offset..).unwrap_or(&field.text).into(),
         ..field.clone()
     };
     Some(Assignment { name: name.to_owned(), value: value.word(), span: field.span })
@@ -229,6 +235,7 @@ fn after(analysis: &mut Analysis, invoked: &Invoked<'_>, read: &Read, words: &[&
     let Some(runner) = find(invoked.name) else { return Ok(()) };
     let inner = super::options::read(tail, &runner.options, true);
     let command = inner.operands.first().and_then(|index| tail.get(*index..)).unwrap_or_default();
+    code_options(analysis, invoked, runner, &inner)?;
     if inner.given.iter().any(|given| !given.described) {
         return unclear(analysis, invoked);
     }
@@ -282,12 +289,24 @@ fn special(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
                 analysis.inline_code(invoked.index, &field.value);
             }
             if matches!(invoked.name, "ex" | "ed")
-                && invoked.call.input != crate::call::shell::meaning::walk::Input::Inherited
+                && invoked.call.input != Input::Text(String::new())
             {
                 analysis.inline_code(invoked.index, "standard input");
             }
             Ok(())
         }
+        "zip" => match invoked.arguments.iter().position(|field| {
+            field.prefix().starts_with('-')
+                && !field.prefix().starts_with("--")
+                && field.prefix().len() > 3
+                && field.prefix().ends_with("TT")
+        }) {
+            Some(place) => match invoked.argument(place + 1) {
+                Some(value) => code(analysis, invoked, "-TT", Code::Shell, value),
+                None => Ok(()),
+            },
+            None => Ok(()),
+        },
         "scp" | "sftp" => {
             let Some(runner) = find(invoked.name) else { return Ok(()) };
             let read = read(invoked.arguments, &runner.options, false);
@@ -300,7 +319,7 @@ fn special(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
                 })
             };
             if invoked.arguments.iter().skip(1).any(shell)
-                || matches!(invoked.call.input, crate::call::shell::meaning::walk::Input::Stream)
+                || matches!(invoked.call.input, Input::Stream)
             {
                 analysis.inline_code(invoked.index, "dot command");
             }

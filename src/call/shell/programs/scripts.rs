@@ -265,7 +265,9 @@ pub(super) fn awk(analysis: &mut Analysis, invoked: &Invoked<'_>) {
 fn awk_runs(program: &str) -> bool {
     let Some(code) = awk_code(program) else { return true };
     let pipe = code.replace("||", "").contains('|');
-    pipe || code.contains("system") || code.contains('@') || program.contains("/inet")
+    pipe || code.contains("system")
+        || code.contains('@')
+        || ["/inet/", "/inet4/", "/inet6/"].iter().any(|path| program.contains(path))
 }
 
 /// The program without its strings, regular expressions and comments; `None` if one does not end.

@@ -28,7 +28,7 @@ pub(super) fn code(
     if let Some(word) = outside_posix(text) {
         analysis.unresolved(UnresolvedReason::Syntax, word, span);
     }
-    analysis.child_script(text, span, invoked.via(), &invoked.call.assignments)
+    analysis.child_script(text, span, invoked.via(), invoked.call)
 }
 
 /// The first spelling in `text` that only bash reads as we do.
@@ -172,7 +172,7 @@ fn text_of(analysis: &mut Analysis, invoked: &Invoked<'_>, text: &str, span: Spa
         analysis.inline_code(invoked.index, "-c");
     }
     if matches!(invoked.name, "bash" | "rbash") {
-        return analysis.child_script(text, span, invoked.via(), &invoked.call.assignments);
+        return analysis.child_script(text, span, invoked.via(), invoked.call);
     }
     self::code(analysis, invoked, text, span)
 }
@@ -202,7 +202,7 @@ fn standard_input(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     let span = invoked.call.span;
     match &invoked.call.input {
         Input::Text(text) => text_of(analysis, invoked, text, span),
-        Input::Inherited | Input::Stream => {
+        Input::Stream => {
             analysis.unresolved(UnresolvedReason::ForeignCode, invoked.name, span);
             Ok(())
         }

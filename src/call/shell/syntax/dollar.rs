@@ -132,7 +132,7 @@ impl Parser<'_, '_> {
     /// `case` could make our end another one than bash's, nothing is claimed.
     pub(super) fn refuse_ambiguous(&self, start: usize) -> Parsed<()> {
         let text = self.slice(start, self.position);
-        if text.contains('#') || text.contains("<<") || text.contains("case") {
+        if text.contains('#') || text.replace("<<<", "").contains("<<") || text.contains("case") {
             return self.syntax();
         }
         Ok(())
@@ -323,7 +323,7 @@ impl Parser<'_, '_> {
             b'}' => return Ok(()),
             b'=' => (Form::AssignDefault, word),
             b'-' | b'?' | b'+' => (Form::Operand, word),
-            b'#' | b'%' | b'/' | b'^' | b',' => (Form::Operand, pattern),
+            b'#' | b'%' | b'/' | b'^' | b',' | b'~' => (Form::Operand, pattern),
             b':' => (Form::Substring, word),
             b'@' => return self.transformation(parameter),
             b'*' => {

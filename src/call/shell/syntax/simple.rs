@@ -30,6 +30,7 @@ impl<'text> Parser<'text, '_> {
         let mut end = start;
         let mut simple = Simple::default();
         let mut redirects = Vec::new();
+        let mut declares = false;
         loop {
             self.blanks();
             if let Some(redirect) = self.redirect()? {
@@ -47,9 +48,11 @@ impl<'text> Parser<'text, '_> {
                     simple.words.push(word);
                 }
             } else {
-                let word = self.argument(&simple)?;
+                let word = self.argument(declares)?;
                 simple.words.push(word);
             }
+            let newest = simple.words.last().and_then(plain_text);
+            declares |= newest.is_some_and(|text| DECLARATIONS.contains(&text));
             end = self.position;
         }
         if end == start {
@@ -90,11 +93,9 @@ impl<'text> Parser<'text, '_> {
         Ok(Command { kind, redirects: Vec::new(), span: self.span_from(start) })
     }
 
-    fn argument(&mut self, simple: &Simple) -> Parsed<WordNode> {
+    fn argument(&mut self, declares: bool) -> Parsed<WordNode> {
         let start = self.position;
-        if simple.words.iter().filter_map(plain_text).any(|text| DECLARATIONS.contains(&text))
-            && let Some(assignment) = self.assignment()?
-        {
+        if declares && let Some(assignment) = self.assignment()? {
             let mut word = self.finish_word(start, Pieces::new());
             word.assignment = Some(Box::new(assignment));
             return Ok(word);
@@ -126,7 +127,7 @@ impl<'text> Parser<'text, '_> {
             return Ok(None);
         };
         self.budget.node()?;
-        self.spaces();
+        self.blanks();
         let target = if operator == RedirectOperator::HereDocument {
             RedirectTarget::HereDocument(self.document_delimiter(strip_tabs)?)
         } else {
@@ -134,13 +135,6 @@ impl<'text> Parser<'text, '_> {
         };
         let span = self.span_from(start);
         Ok(Some(Redirect { operator, target, variable, descriptor, span }))
-    }
-
-    /// Skips blanks only: a `#` here starts the target's word, as a comment it would be an error.
-    fn spaces(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t')) {
-            self.bump();
-        }
     }
 
     /// `{name}` directly before `<` or `>`.

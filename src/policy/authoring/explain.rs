@@ -1,9 +1,9 @@
 //! Which words of a call resolved to what: the part of an explanation that comes before any rule.
 
-use super::file::schema::unresolved_name;
-use super::judgement::SubjectKind;
 use crate::base::text::{escape, prefix};
 use crate::call::effects::{Access, CommandUse, Effects};
+use crate::policy::file::schema::unresolved_name;
+use crate::policy::judgement::SubjectKind;
 use serde::Serialize;
 use std::path::PathBuf;
 

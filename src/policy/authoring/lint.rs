@@ -1,20 +1,20 @@
 //! What a valid policy probably does not mean: rules without effect, rules that are wider than they
 //! look, and rules that no layer can hold. Nothing here changes an answer.
 
-use super::file::diagnostic::Diagnostic;
-use super::file::schema::{Decision, Degraded, NetworkMode};
-use super::file::source::SourceFile;
-use super::load::PolicySet;
-use super::paths::{PathMatcher, SYSTEM_SECRETS};
-use super::rules::RuleMeta;
-use super::rules::commands::{CommandMatcher, ProgramPattern};
-use super::rules::globs::{Places, Shape, expand};
-use super::rules::hosts::HostPattern;
-use super::rules::tokens::Token;
-use super::unit::Unit;
 use crate::base::paths::is_within;
 use crate::call::effects::Access;
 use crate::call::request::ToolName;
+use crate::policy::file::diagnostic::Diagnostic;
+use crate::policy::file::schema::{Decision, Degraded, NetworkMode};
+use crate::policy::file::source::SourceFile;
+use crate::policy::load::PolicySet;
+use crate::policy::paths::{PathMatcher, SYSTEM_SECRETS};
+use crate::policy::rules::commands::{CommandMatcher, ProgramPattern};
+use crate::policy::rules::globs::{Places, Shape, expand};
+use crate::policy::rules::hosts::HostPattern;
+use crate::policy::rules::tokens::Token;
+use crate::policy::rules::{NamePattern, RuleMeta};
+use crate::policy::unit::Unit;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -228,18 +228,18 @@ impl Linter {
         for rule in &unit.tools {
             for name in &rule.tools {
                 match name {
-                    super::rules::NamePattern::Exact(tool) if !is_tool(tool) => {
+                    NamePattern::Exact(tool) if !is_tool(tool) => {
                         let message =
                             format!("`{}` names `{tool}`, which is no tool", rule.meta.id);
                         self.warn(&rule.meta, "unknown-tool", message, &known_tools());
                     }
-                    super::rules::NamePattern::Prefix(prefix)
+                    NamePattern::Prefix(prefix)
                         if prefix.is_empty() && rule.meta.decision == Decision::Allow =>
                     {
                         let message = format!("`{}` allows every tool", rule.meta.id);
                         self.warn(&rule.meta, "too-broad", message, "name the tools");
                     }
-                    super::rules::NamePattern::Exact(_) | super::rules::NamePattern::Prefix(_) => {}
+                    NamePattern::Exact(_) | NamePattern::Prefix(_) => {}
                 }
             }
         }

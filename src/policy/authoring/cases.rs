@@ -8,11 +8,11 @@
 //! rule = "push"
 //! ```
 
-use super::bound::BoundPolicy;
-use super::file::schema::Decision;
-use super::judge::Query;
 use crate::base::text::escape;
 use crate::call::effects::Effects;
+use crate::policy::bound::BoundPolicy;
+use crate::policy::file::schema::Decision;
+use crate::policy::judge::Query;
 use serde::Deserialize;
 use std::fmt::Write as _;
 

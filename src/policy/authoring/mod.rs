@@ -1,0 +1,11 @@
+//! For the people who write policies: what a valid policy probably does not mean, its layout, tests of
+//! it, and what the words of a call resolved to. Nothing here changes an answer.
+
+pub mod cases;
+mod explain;
+mod format;
+mod lint;
+
+pub use explain::{Resolved, resolved, resolved_text};
+pub use format::format;
+pub use lint::lint;

@@ -1,0 +1,56 @@
+//! Cells on a machine that refuses namespaces.
+
+use crate::rig::{Rig, processes_with, shown, stdout, without_namespaces};
+use std::time::{Duration, Instant};
+use stoplog::sandbox::{Degraded, MaskKind, Step};
+
+#[test]
+fn without_namespaces_masks_are_refused_unless_the_loss_is_accepted() {
+    let mut rig = Rig::new();
+    rig.file(".env", "KEY\n");
+    rig.mask(".env", MaskKind::Hide);
+    without_namespaces(&mut rig);
+    let failed = rig.launch("true").unwrap_err();
+    assert_eq!(failed.step, Step::Namespaces, "{failed}");
+    rig.spec.degraded = Degraded::Allow;
+    let finished = rig.run("cat .env");
+    assert_eq!(stdout(&finished), "KEY\n", "{}", shown(&finished));
+    assert!(finished.enforced.lost.iter().any(|lost| lost == "G4-deny-inside-allow"));
+}
+
+#[test]
+fn without_namespaces_landlock_alone_holds_content() {
+    let mut rig = Rig::new();
+    without_namespaces(&mut rig);
+    let secret = rig.outside().join("secret");
+    let text = format!("cat {0}; echo x > {0}; echo in > made; cat made", secret.display());
+    let finished = rig.run(&text);
+    assert_eq!(stdout(&finished), "in\n", "{}", shown(&finished));
+    assert!(!finished.enforced.mount_view && finished.enforced.landlock_abi > 0);
+    assert_eq!(std::fs::read_to_string(&secret).unwrap(), "secret\n");
+    assert_eq!(rig.control(&text), "secret\nin\n");
+}
+
+#[test]
+fn without_namespaces_no_descendant_survives() {
+    let mut rig = Rig::new();
+    without_namespaces(&mut rig);
+    daemons_die(&rig, "61.0317");
+}
+
+#[test]
+fn no_descendant_survives() {
+    daemons_die(&Rig::new(), "61.0318");
+}
+
+fn daemons_die(rig: &Rig, mark: &str) {
+    let text = format!(
+        "(setsid sleep {mark} &) ; setsid sh -c 'trap \"\" TERM HUP; sleep {mark}' & sleep 0.2; echo done"
+    );
+    let start = Instant::now();
+    let finished = rig.run(&text);
+    assert_eq!(stdout(&finished), "done\n", "{}", shown(&finished));
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert!(finished.survivors_killed >= 2, "{}", finished.survivors_killed);
+    assert_eq!(processes_with(mark), 0);
+}

@@ -1,0 +1,187 @@
+//! Output, time and the end of a call.
+
+use crate::rig::{
+    Rig, launcher, processes_with, script, shown, stdout, wait_until, without_namespaces,
+};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use stoplog::sandbox::{
+    Cancel, Exit, Grant, GrantAccess, Mask, MaskKind, MaskPattern, Program, SandboxSpec, Stdin,
+    Step,
+};
+
+#[test]
+fn time_is_up_for_the_whole_tree() {
+    const LATER: Duration = Duration::from_secs(4);
+    let start = Instant::now();
+    let mut rigs = Vec::new();
+    for (never, mark) in [(false, "61.0319"), (true, "61.0320")] {
+        let mut rig = Rig::new();
+        rig.spec.limits.wall = Duration::from_millis(300);
+        rig.spec.limits.kill_grace = Duration::from_millis(200);
+        if never {
+            without_namespaces(&mut rig);
+        }
+        let text = format!("echo part; trap '' TERM; (sleep 3; touch canary) & sleep {mark}");
+        let finished = rig.run(&text);
+        assert_eq!(finished.exit, Exit::TimedOut, "{}", shown(&finished));
+        assert_eq!(stdout(&finished), "part\n");
+        assert_eq!(processes_with(mark), 0);
+        rigs.push(rig);
+    }
+    std::thread::sleep((LATER + LATER).saturating_sub(start.elapsed()));
+    assert!(rigs.iter().all(|rig| !rig.workspace().join("canary").exists()));
+}
+
+#[test]
+fn a_program_that_heeds_the_signal_ends_within_the_grace() {
+    let mut rig = Rig::new();
+    rig.spec.limits.wall = Duration::from_millis(200);
+    rig.spec.limits.kill_grace = Duration::from_secs(20);
+    let start = Instant::now();
+    let finished = rig.run("trap 'echo bye; exit 3' TERM; sleep 30 & wait");
+    assert_eq!((finished.exit, stdout(&finished).as_str()), (Exit::TimedOut, "bye\n"));
+    assert!(start.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn cancelling_wakes_a_wait_at_once() {
+    let rig = Rig::new();
+    let running = rig.launch("exec sleep 61.0321").unwrap();
+    let cancel = Cancel::new();
+    let other = cancel.clone();
+    let start = Instant::now();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(200));
+        other.cancel();
+    });
+    let finished = running.wait(&cancel);
+    thread.join().unwrap();
+    assert_eq!(finished.exit, Exit::Cancelled);
+    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
+    assert_eq!(processes_with("61.0321"), 0);
+}
+
+#[test]
+fn dropping_a_running_cell_kills_it() {
+    let rig = Rig::new();
+    let running = rig.launch("sleep 61.0322 & exec sleep 61.0322").unwrap();
+    wait_until("the start", || processes_with("61.0322") >= 2);
+    drop(running);
+    assert_eq!(processes_with("61.0322"), 0);
+}
+
+#[test]
+fn output_is_bounded_and_counted() {
+    let mut rig = Rig::new();
+    rig.spec.limits.output_head_bytes = 10;
+    rig.spec.limits.output_tail_bytes = 10;
+    rig.spec.limits.spill = Some(rig.directory.path().join("spill"));
+    rig.spec.limits.spill_bytes = 1_000;
+    let finished = rig.run("yes 0123456789 | head -c 30000000; printf end");
+    assert_eq!(finished.stdout.total_bytes, 30_000_003, "{}", shown(&finished));
+    assert_eq!(finished.stdout.head, b"0123456789");
+    assert_eq!(&finished.stdout.tail[7..], b"end");
+    assert!(finished.stdout.spill_cut);
+    assert_eq!(std::fs::metadata(rig.directory.path().join("spill")).unwrap().len(), 1_000);
+}
+
+#[test]
+fn endless_output_ends_the_call() {
+    let mut rig = Rig::new();
+    rig.spec.limits.output_total_bytes = Some(1_000_000);
+    rig.spec.limits.kill_grace = Duration::from_millis(100);
+    assert_eq!(rig.run("trap '' TERM PIPE; yes").exit, Exit::OutputCapped);
+}
+
+#[test]
+fn merged_output_keeps_its_order() {
+    let mut rig = Rig::new();
+    rig.spec.limits.merge_output = true;
+    assert_eq!(stdout(&rig.run("echo 1; echo 2 >&2; echo 3")), "1\n2\n3\n");
+}
+
+#[test]
+fn standard_input_is_fed_or_empty_and_there_is_no_terminal() {
+    let rig = Rig::new();
+    let finished = rig.run("cat; cat /dev/tty; tty");
+    assert_eq!(stdout(&finished), "not a tty\n", "{}", shown(&finished));
+    let argv = ["cat"].map(OsString::from).to_vec();
+    let stdin = Stdin::Bytes(vec![b'x'; 300_000]);
+    let spec = SandboxSpec { program: Program::Exec { argv, stdin }, ..rig.spec.clone() };
+    let finished = launcher().launch(&spec).unwrap().wait(&Cancel::new());
+    assert_eq!(finished.stdout.total_bytes, 300_000, "{}", shown(&finished));
+}
+
+#[test]
+fn a_caller_can_talk_with_a_program() {
+    use std::io::{BufRead, Write};
+    let rig = Rig::new();
+    let argv = ["cat"].map(OsString::from).to_vec();
+    let program = Program::Exec { argv, stdin: Stdin::Pipe };
+    let mut running = launcher().launch(&SandboxSpec { program, ..rig.spec.clone() }).unwrap();
+    let (stdin, stdout) = running.take_pipes();
+    let mut stdin = std::fs::File::from(stdin.unwrap());
+    let stdout = stdout.unwrap();
+    rustix::fs::fcntl_setfl(&stdout, rustix::fs::OFlags::empty()).unwrap();
+    let mut lines = std::io::BufReader::new(std::fs::File::from(stdout)).lines();
+    for word in ["one", "two"] {
+        writeln!(stdin, "{word}").unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), word);
+    }
+    drop(stdin);
+    assert_eq!(running.wait(&Cancel::new()).exit, Exit::Code(0));
+}
+
+#[test]
+fn signals_and_missing_programs_are_told_apart() {
+    let rig = Rig::new();
+    assert_eq!(rig.run("kill -9 $$").exit, Exit::Signal(9));
+    let argv = ["no-such-program"].map(OsString::from).to_vec();
+    let program = Program::Exec { argv, stdin: Stdin::Empty };
+    let failed = launcher().launch(&SandboxSpec { program, ..rig.spec.clone() }).unwrap_err();
+    assert_eq!((failed.step, failed.errno), (Step::Exec, libc::ENOENT), "{failed}");
+    let gone = SandboxSpec { cwd: "/gone".into(), program: script("true"), ..rig.spec.clone() };
+    assert_eq!(launcher().launch(&gone).unwrap_err().step, Step::WorkingDirectory);
+}
+
+#[test]
+fn a_killed_supervisor_leaves_no_process_and_no_file() {
+    const MARK: &str = "61.0323";
+    if let Some(directory) = std::env::var_os("STOPLOG_TEST_SUPERVISOR") {
+        let mut rig = Rig::new();
+        rig.spec.cwd = directory.clone().into();
+        rig.spec.grants.push(Grant::new(PathBuf::from(&directory), GrantAccess::ReadWrite));
+        let pattern = MaskPattern::Exact(Path::new(&directory).join("policy.toml"));
+        rig.spec.masks.push(Mask { pattern, kind: MaskKind::ReadOnly, reason_id: "r".into() });
+        rig.spec.limits.memory_bytes = Some(1 << 30);
+        if std::env::var_os("STOPLOG_TEST_NEVER").is_some() {
+            without_namespaces(&mut rig);
+            rig.spec.masks.clear();
+        }
+        let text = format!("echo evil > policy.toml; setsid sleep {MARK} & sleep {MARK}");
+        let finished = rig.run(&text);
+        panic!("not killed: {}", shown(&finished));
+    }
+    for never in [false, true] {
+        let rig = Rig::new();
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "ending::a_killed_supervisor_leaves_no_process_and_no_file"]);
+        command.env("STOPLOG_TEST_SUPERVISOR", rig.workspace());
+        // It cannot clean up after itself.
+        command.env("TMPDIR", rig.directory.path());
+        if never {
+            command.env("STOPLOG_TEST_NEVER", "1");
+        }
+        let mut supervisor = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        wait_until("the start", || processes_with(MARK) >= 3);
+        supervisor.kill().unwrap();
+        supervisor.wait().unwrap();
+        wait_until("the end of all processes", || processes_with(MARK) == 0);
+        let policy = rig.workspace().join("policy.toml");
+        if !never {
+            wait_until("the end of the protected name", || !policy.exists());
+        }
+    }
+}

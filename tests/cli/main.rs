@@ -1,0 +1,26 @@
+//! The real binary from the outside: what is typed, what is printed, what is left on the disk, and
+//! how the process ends. One file for each question; every refusal stands beside the control in which
+//! the same thing goes through.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "these tests start the program and read their place"
+)]
+#![expect(clippy::print_stdout, reason = "a test says what it could not show")]
+
+mod bad_input;
+mod bugs;
+mod documents;
+mod exits;
+mod model_call;
+mod persistence;
+mod records;
+mod rig;
+mod sessions;
+mod stages;
+mod terminal;
+mod tools;
+
+#[path = "../support/scripted_http.rs"]
+mod scripted_http;

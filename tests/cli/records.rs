@@ -1,0 +1,225 @@
+//! The audit log from the outside: `verify`, `log`, `show`, and what they say after the log was changed.
+
+use super::rig::{Rig, answer, bash, call, calls, is_root, write};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+
+#[test]
+fn verify_says_intact_after_the_demonstration_and_names_the_record_that_was_changed() {
+    let rig = Rig::new();
+    let done = rig.stoplog(&["demo", "--keep"]).exits(0);
+    let text = format!("{}{}", done.stdout, done.stderr);
+    assert!(text.contains("intact"), "{text}");
+    // The demonstration keeps its state beside its workspace, below the cache of this home.
+    let kept = rig.home().join(".cache/stoplog");
+    let kept = fs::read_dir(kept).unwrap().next().unwrap().unwrap().path();
+    let state = kept.join("state");
+    let verify = |more: &[&str]| {
+        let fixed = ["--state-dir", state.to_str().unwrap(), "audit", "verify"];
+        super::rig::Live::start(rig.program(super::rig::PROGRAM, &[&fixed[..], more].concat()))
+            .end()
+    };
+    verify(&[]).exits(0);
+    let log = newest_log(&state);
+    let good = fs::read(&log).unwrap();
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(good.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1))
+        .collect();
+    // One byte of the text in the fourth record.
+    let at = starts[3] + (starts[4] - starts[3]) / 2;
+    let mut bad = good.clone();
+    bad[at] ^= 1;
+    fs::write(&log, &bad).unwrap();
+    let done = verify(&[]).exits(22);
+    assert!(done.stdout.contains('4') && !done.stdout.contains(": intact"), "{}", done.stdout);
+    let report = verify(&["--json"]).exits(22).json();
+    assert!(report.to_string().contains("4"), "{report}");
+    // A record is taken out, and the tail is cut off.
+    let without = [&good[..starts[3]], &good[starts[4]..]].concat();
+    fs::write(&log, without).unwrap();
+    verify(&[]).exits(22);
+    fs::write(&log, &good[..starts[starts.len() - 2]]).unwrap();
+    verify(&[]).exits(22);
+    fs::write(&log, &good).unwrap();
+    verify(&[]).exits(0);
+}
+
+fn newest_log(state: &std::path::Path) -> std::path::PathBuf {
+    let entries = fs::read_dir(state.join("audit")).unwrap();
+    let mut logs: Vec<_> = entries
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "jsonl"))
+        .filter(|path| path.file_stem().is_some_and(|stem| stem != "ledger"))
+        .collect();
+    logs.sort();
+    logs.pop().unwrap()
+}
+
+#[test]
+fn the_demonstration_shows_refusals_by_rule_and_works_for_an_ordinary_user() {
+    let rig = Rig::new();
+    let mut command = rig.command(&["demo"]);
+    if is_root() {
+        rig.give_to(65_534);
+        command.uid(65_534).gid(65_534);
+    }
+    let done = super::rig::Live::start(command).end().exits(0);
+    let text = format!("{}{}", done.stdout, done.stderr);
+    for words in ["denied by firewall", "rule", "intact", "stoplog"] {
+        assert!(text.contains(words), "`{words}`: {text}");
+    }
+}
+
+/// A run with one call of each fate.
+fn varied(rig: &Rig) {
+    let turns = [
+        calls(&[
+            ("write", json!({"path": "a", "content": "x"})),
+            ("read", json!({"path": "/etc/shadow"})),
+            ("teleport", json!({})),
+        ]),
+        bash("exit 3"),
+        answer("done"),
+    ];
+    rig.play(&turns, &[]).exits(10);
+}
+
+#[test]
+fn the_log_lists_decisions_and_filters_them() {
+    let rig = Rig::new();
+    varied(&rig);
+    let log = |more: &[&str]| {
+        let done = rig.stoplog(&[&["audit", "log", "--json"], more].concat()).exits(0);
+        let rows: Vec<Value> =
+            done.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        rows
+    };
+    let all = log(&[]);
+    let kinds: Vec<&str> = all.iter().filter_map(|row| row["kind"].as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "session", "decision", "started", "outcome", "decision", "rejected", "decision",
+            "started", "outcome", "end",
+        ]
+    );
+    assert_eq!(log(&["--decision", "deny"]).len(), 1);
+    assert_eq!(log(&["--decision", "pass"]).len(), 2);
+    assert_eq!(log(&["--tool", "bash"]).len(), 1);
+    assert_eq!(log(&["--rule", "system-secrets"]).len(), 1);
+    assert_eq!(log(&["--rule", "nothing"]).len(), 0);
+    let text = rig.stoplog(&["audit", "log", &rig.session()]).exits(0).stdout;
+    for words in ["system-secrets", "write", "teleport", "exit code 10"] {
+        assert!(text.contains(words), "`{words}`: {text}");
+    }
+    rig.stoplog(&["audit", "log", "--decision", "perhaps"]).exits(2).says(&["`pass` or `deny`"]);
+    rig.stoplog(&["audit", "log", "nothing"]).exits(2).says(&["session list"]);
+}
+
+#[test]
+fn show_explains_one_call_by_every_stage() {
+    let rig = Rig::new();
+    varied(&rig);
+    let denied =
+        rig.records_of("decision").into_iter().find(|row| row["ruling"] == "denied").unwrap();
+    let call = denied["call"].as_str().unwrap();
+    let number = denied["seq"].to_string();
+    for wanted in [call, &call[call.len() - 8..], &number] {
+        let text = rig.stoplog(&["audit", "show", wanted]).exits(0).stdout;
+        let words = [
+            "abort",
+            "role",
+            "hooks",
+            "firewall",
+            "guardian",
+            "permission",
+            "system-secrets",
+            "denied",
+        ];
+        for word in words {
+            assert!(text.contains(word), "`{word}` of {wanted}: {text}");
+        }
+    }
+    rig.stoplog(&["audit", "show", "1"]).exits(2).says(&["of no call"]);
+    rig.stoplog(&["audit", "show", "99"]).exits(2).says(&["no record 99"]);
+    rig.stoplog(&["audit", "show", "ffffffff"]).exits(2).says(&["audit log"]);
+}
+
+#[test]
+fn exec_is_decided_by_the_same_chain_and_leaves_a_log_of_its_own() {
+    let rig = Rig::new();
+    rig.file("a.txt", "alpha\n");
+    let work = rig.work();
+    let exec = |command: &[&str]| {
+        let fixed = ["exec", "--workspace", work.to_str().unwrap(), "--"];
+        rig.stoplog(&[&fixed[..], command].concat())
+    };
+    let done = exec(&["cat", "a.txt"]).exits(0);
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("alpha\n", ""));
+    let records = rig.records();
+    let kinds: Vec<&str> = records.iter().map(|record| record["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["session", "decision", "started", "outcome", "end"]);
+    assert_eq!(exec(&["sh", "-c", "echo out; echo err >&2; exit 7"]).exits(7).stderr, "err\n");
+    exec(&["sh", "-c", "kill -15 $$"]).exits(143);
+    let denied = exec(&["cat", "/etc/shadow"]).exits(10);
+    assert!(denied.stderr.contains("system-secrets") && denied.stdout.is_empty());
+    assert_eq!(rig.records_of("decision")[0]["ruling"], "denied");
+    exec(&["/no/such/program"]).exits(127);
+    rig.stoplog(&["audit", "verify", "--all"]).exits(0);
+    // The words of a command reach it as they were typed.
+    let odd = exec(&["printf", "%s|", "a b", "", "it's", "$HOME", "*"]).exits(0);
+    assert_eq!(odd.stdout, "a b||it's|$HOME|*|");
+}
+
+#[test]
+fn exec_passes_its_input_on_and_stops_at_the_time_limit() {
+    let rig = Rig::new();
+    let policy = rig.policy("[limits]\nwall_ms = 500\nkill_grace_ms = 200\n");
+    let work = rig.work();
+    let place = ["exec", "--workspace", work.to_str().unwrap(), "--policy", &policy, "--"];
+    rig.stoplog(&[&place[..], &["sleep", "60"]].concat()).exits(124);
+    let input = rig.beside("input", "through\n");
+    let mut command = rig.command(&[&place[..], &["cat"]].concat());
+    command.stdin(fs::File::open(input).unwrap());
+    assert_eq!(super::rig::Live::start(command).end().exits(0).stdout, "through\n");
+}
+
+#[test]
+fn explain_says_before_a_run_what_the_run_then_does() {
+    let rig = Rig::new();
+    let work = rig.work();
+    let explain = |call: &str| {
+        let fixed = ["policy", "explain", "--headless", "--json", "--workspace"];
+        rig.stoplog(&[&fixed[..], &[work.to_str().unwrap(), call]].concat())
+    };
+    for (command, code) in [
+        ("touch made", 0),
+        ("cat /etc/shadow", 10),
+        ("git status && rm -rf /", 10),
+        ("bash -c \"$(cat script)\"", 10),
+        ("echo x > .git/hooks/pre-commit", 10),
+    ] {
+        let done = explain(command);
+        assert_eq!(done.code(), Some(code), "{command}: {}{}", done.stdout, done.stderr);
+        let decided = rig.play(&[bash(command), answer("done")], &[]);
+        assert_eq!(decided.code(), Some(code), "{command}: {}", decided.stdout);
+        let rule = &decided.events_of("decision")[3]["reasons"][0]["rule"];
+        let rule = rule.as_str().unwrap_or_default();
+        assert!(done.stdout.contains(rule), "`{rule}` in {}", done.stdout);
+    }
+    assert!(rig.has("made"));
+}
+
+#[test]
+fn secrets_in_arguments_are_left_out_of_the_log_and_the_decision_still_stands() {
+    let rig = Rig::new();
+    let secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    rig.play(&[write("token", secret), answer("done")], &[]).exits(0);
+    assert_eq!(rig.text("token"), secret, "the file has it");
+    let log = fs::read_to_string(rig.log()).unwrap();
+    assert!(!log.contains(secret), "the log has not");
+    assert_eq!(rig.records_of("decision")[0]["redacted"], 1);
+    rig.stoplog(&["audit", "verify"]).exits(0);
+    rig.play(&[call("read", &json!({"path": "token"})), answer("done")], &[]).exits(0);
+}
