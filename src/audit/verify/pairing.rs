@@ -1,5 +1,6 @@
 //! Calls of which a part is missing: every effect must have a decision before it and an outcome
-//! after it.
+//! after it. While a run goes on, or where one was killed and not gone on with, the latest call has no
+//! outcome yet; that is no gap.
 
 use super::chain::Chain;
 use super::facts::{Facts, Meaning};
@@ -18,13 +19,23 @@ struct Call {
     outcome: Option<Place>,
 }
 
+impl Call {
+    /// Approved, and nothing came of it yet.
+    fn is_pending(&self) -> bool {
+        let is_approved = self.decision.is_some_and(|(_, ruling)| ruling == Ruling::Approved);
+        is_approved && self.started.is_none() && self.outcome.is_none()
+    }
+}
+
 /// The gaps, in the order of the records that show them.
 pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
     let mut calls: BTreeMap<&Id, Call> = BTreeMap::new();
     let mut gaps = Vec::new();
+    let mut is_ended = false;
     for (sequence, fact) in chain.records(facts) {
         let Ok(claim) = &fact.claim else { continue };
         let place = (sequence, fact.line);
+        is_ended = matches!(claim.meaning, Meaning::End);
         match &claim.meaning {
             Meaning::Decision { call, ruling, is_consistent } => {
                 let known = calls.entry(call).or_default();
@@ -50,14 +61,12 @@ pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
                 let unstarted = known.started.is_none();
                 note(&mut gaps, unstarted, GapKind::OutcomeWithoutStart, call, place);
             }
-            Meaning::Session(_)
-            | Meaning::Checkpoint(_)
-            | Meaning::Recovered
-            | Meaning::End
-            | Meaning::Other => {}
+            // What was approved and had not started when a process died is decided anew.
+            Meaning::Session(_) => calls.retain(|_, known| !known.is_pending()),
+            Meaning::Checkpoint(_) | Meaning::Recovered | Meaning::End | Meaning::Other => {}
         }
     }
-    for (call, known) in calls {
+    for (call, known) in calls.into_iter().filter(|_| is_ended) {
         note_missing_half(&mut gaps, call, &known);
     }
     gaps.sort_by_key(|gap| gap.sequence);
@@ -65,9 +74,7 @@ pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
 }
 
 fn note_missing_half(gaps: &mut Vec<Gap>, call: &Id, known: &Call) {
-    if let (Some((place, Ruling::Approved)), None, None) =
-        (known.decision, known.started, known.outcome)
-    {
+    if let Some((place, _)) = known.decision.filter(|_| known.is_pending()) {
         note(gaps, true, GapKind::DecisionWithoutStart, call, place);
     }
     if let (Some(place), None) = (known.started, known.outcome) {
