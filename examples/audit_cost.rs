@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn measure(name: &str, directory: &Path) -> Result<(), Box<dyn Error>> {
     let session = Id::new();
-    let mut writer = AuditWriter::open(directory, &session, Redactor::new(&[])?, Clock::default())?;
+    let mut writer = AuditWriter::open(directory, &session, Redactor::new(&[]), Clock::default())?;
     writer.append(&begin(&session)?)?;
     let start = Instant::now();
     for number in 0..RECORDS {

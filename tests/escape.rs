@@ -587,6 +587,21 @@ fn temporary_files_go_to_the_private_directory_and_nowhere_else() {
 }
 
 #[test]
+fn a_home_that_is_not_granted_is_empty_and_writable() {
+    in_each_situation(|situation, bench| {
+        let (home, private) = (bench.outside(), bench.place().join("tmp"));
+        fs::create_dir(&private).unwrap();
+        put(&home.join(".gitconfig"), "[user]\n").unwrap();
+        let mut spec = bench.script("cd $HOME && ls -A && echo x >settings && cat settings");
+        spec.environment.push(("HOME".into(), home.clone().into()));
+        spec.scratch.push(home.clone());
+        spec.private_tmp = Some(private);
+        assert_eq!(said(&run(bench, &spec)), "x\n", "{situation:?}");
+        assert!(!home.join("settings").exists());
+    });
+}
+
+#[test]
 fn the_end_of_a_program_is_told_as_it_was() {
     in_each_situation(|situation, bench| {
         for (script, exit) in [

@@ -6,6 +6,7 @@
 
 pub mod background;
 mod calls;
+mod compact;
 mod conversation;
 mod cycles;
 pub mod events;
@@ -23,7 +24,7 @@ use crate::audit::AuditWriter;
 use crate::audit::record::Hook;
 use crate::base::ids::Id;
 use crate::chain::Chain;
-use crate::model::Model;
+use crate::model::{Model, Recording};
 use crate::session::{Extension, Journal, RunContext};
 use crate::tools::toolbox::Toolbox;
 use background::{BackgroundQueue, DrainRounds};
@@ -59,6 +60,8 @@ pub struct Parts {
     pub background: BackgroundQueue,
     /// Who is told.
     pub listener: Listener,
+    /// Where each attempt is recorded as a line of a script, if that was asked for.
+    pub recording: Option<Arc<Recording>>,
     /// For a resumed session: what had been in flight, one sentence each.
     pub in_flight: Vec<String>,
 }
@@ -76,6 +79,9 @@ pub struct Agent {
     cycles: CycleWatch,
     drains: DrainRounds,
     repairs_told: BTreeSet<String>,
+    /// Compactions since the last answer.
+    compactions: u32,
+    gauge: compact::Gauge,
     post_hooks: JoinSet<Hook>,
     /// Results of the current answer so far.
     turn_results: Vec<turn::CallResult>,
@@ -106,6 +112,8 @@ impl Agent {
             cycles: CycleWatch::default(),
             drains: DrainRounds::default(),
             repairs_told: BTreeSet::new(),
+            compactions: 0,
+            gauge: compact::Gauge::default(),
             post_hooks: JoinSet::new(),
             turn_results: Vec::new(),
         }
@@ -140,6 +148,7 @@ impl Agent {
         loop {
             state = match state {
                 State::AwaitingModel => self.await_model().await?,
+                State::Compacting => self.compact().await?,
                 State::Deciding(calls) => self.decide(calls).await?,
                 State::Executing { wave, rest } => self.execute(wave, rest).await?,
                 State::Recording(results) => self.record_turn(&results)?,

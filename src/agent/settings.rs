@@ -2,7 +2,7 @@
 
 use crate::base::limits;
 use crate::call::request::{InvalidCall, Request, ToolName};
-use crate::model::{RetryPolicy, ThinkingLevel, ToolDefinition};
+use crate::model::{RetryPolicy, ThinkingLevel, ToolCallStyle, ToolDefinition};
 use crate::session::{ConfigurationSnapshot, ToolContract};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,6 +29,10 @@ pub struct AgentSettings {
     pub max_tokens: u32,
     /// How much the model may think.
     pub thinking: ThinkingLevel,
+    /// How the model asks for calls.
+    pub tool_calls: ToolCallStyle,
+    /// Tokens that the model takes, if that is known.
+    pub context_window: Option<u64>,
     /// Whether the provider may search the web by itself.
     pub native_search: bool,
     /// Bounds of the run.

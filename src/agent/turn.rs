@@ -18,7 +18,7 @@ use crate::model::normalise::normalise;
 use crate::model::{
     self, Answer, AttemptFailure, Finish, ModelError, ModelRequest, Shown, StreamEvent,
 };
-use crate::session::{FactError, InjectionSource, NewAnswer};
+use crate::session::{FactError, InjectionSource, NewAnswer, Operation};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
@@ -27,6 +27,8 @@ use std::collections::VecDeque;
 pub(super) enum State {
     /// A model request is next.
     AwaitingModel,
+    /// A summary is to take the place of older messages.
+    Compacting,
     /// These calls of the latest answer have no decision yet.
     Deciding(VecDeque<Item>),
     /// These calls are decided and recorded as about to run; the others wait.
@@ -37,6 +39,13 @@ pub(super) enum State {
     Draining { answer: String },
     /// The run is over.
     Ended(Ending),
+}
+
+/// Whether the pieces of an answer are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heard {
+    Yes,
+    No,
 }
 
 /// One finished call, for the watch over repetitions.
@@ -52,6 +61,9 @@ pub(super) struct CallResult {
 impl Agent {
     /// Where an interrupted run goes on.
     pub(super) fn state_after_recovery(&self) -> State {
+        if matches!(self.parts.journal.state().operation, Operation::Compaction(_)) {
+            return State::Compacting;
+        }
         let items = self.open_items();
         if items.is_empty() { State::AwaitingModel } else { State::Deciding(items) }
     }
@@ -62,9 +74,19 @@ impl Agent {
             return Ok(State::Ended(ending));
         }
         let request = self.request()?;
+        if self.is_near_window(&request) {
+            return Ok(State::Compacting);
+        }
         self.parts.journal.step_attempt(&self.parts.settings.snapshot)?;
-        match self.call_model(&request).await? {
-            Ok(answer) => self.take_answer(answer),
+        match self.call_model(&request, Heard::Yes).await? {
+            Ok(answer) => {
+                self.compactions = 0;
+                self.gauge.learn(&request, answer.usage);
+                self.take_answer(answer)
+            }
+            Err(error) if error.is_context_overflow() && self.can_compact() => {
+                self.overflowed(&error)
+            }
             Err(ModelError::Aborted) => Ok(State::Ended(Ending::interrupted())),
             Err(error) => {
                 let fact = FactError::new(error.code(), &error.to_string());
@@ -106,33 +128,58 @@ impl Agent {
             temperature: settings.temperature,
             max_tokens: settings.max_tokens,
             thinking: settings.thinking,
+            tool_calls: settings.tool_calls,
             native_search: settings.native_search,
             ..ModelRequest::new(settings.system.as_str(), history)
         };
         for repair in repairs {
-            let detail = repair.to_string();
-            // The same repair is needed for every later request; it is told once.
-            if self.repairs_told.insert(detail.clone()) {
-                let record = RepairRecord {
-                    code: Untrusted::new("history"),
-                    sentence: Untrusted::new(detail.as_str()),
-                };
-                self.parts.log.append(&Body::Repair(record)).map(drop)?;
-                self.tell(Event::Repair { detail });
-            }
+            self.note_once("history", repair.to_string())?;
         }
+        self.note_native_search()?;
         Ok(request)
     }
 
+    /// Records and tells something that was done to a request. What is needed for every later request
+    /// as well is told once.
+    pub(super) fn note_once(&mut self, code: &str, detail: String) -> Result<(), Fault> {
+        if self.repairs_told.insert(detail.clone()) {
+            let record = RepairRecord {
+                code: Untrusted::new(code),
+                sentence: Untrusted::new(detail.as_str()),
+            };
+            self.parts.log.append(&Body::Repair(record)).map(drop)?;
+            self.tell(Event::Repair { detail });
+        }
+        Ok(())
+    }
+
+    /// A search by the provider would reach hosts that no rule has judged, so it is left out of every
+    /// request; that decision is recorded.
+    fn note_native_search(&mut self) -> Result<(), Fault> {
+        let endpoint = self.parts.model.endpoint();
+        let named = endpoint.is_some_and(crate::model::Endpoint::names_native_search);
+        if !named || self.parts.settings.native_search {
+            return Ok(());
+        }
+        let why = "the model's name asks the provider to search the web; the search is left out of \
+                   every request, since its hosts would not be judged by the policy";
+        self.note_once("native-search-off", why.to_owned())
+    }
+
     /// The outer error is a fault of ours, the inner one the model's.
-    async fn call_model(
+    pub(super) async fn call_model(
         &mut self,
         request: &ModelRequest,
+        heard: Heard,
     ) -> Result<Result<Answer, ModelError>, Fault> {
         let identity = self.parts.model.identity();
         let shown = if self.parts.settings.shows_pieces { Shown::Yes } else { Shown::No };
         let listener = RefCell::new(&mut self.parts.listener);
         let (log, mut fault) = (&mut self.parts.log, None);
+        let recording = self.parts.recording.as_deref();
+        let record = |result: &Result<Answer, ModelError>| -> Result<(), Fault> {
+            recording.map_or(Ok(()), |recording| Ok(recording.note(&request.agent, result)?))
+        };
         let mut on_event = |event: StreamEvent| {
             let (told, shown) = match event {
                 StreamEvent::TextDelta(content) => (Event::TextDelta { content }, shown),
@@ -140,12 +187,16 @@ impl Agent {
                 StreamEvent::ThinkingDelta(content) => (Event::Thinking { content }, Shown::No),
                 StreamEvent::CallStarted(_) => return Shown::No,
             };
+            if heard == Heard::No {
+                return Shown::No;
+            }
             (listener.borrow_mut())(&told);
             shown
         };
         let mut on_failure = |failure: &AttemptFailure<'_>| {
-            let record = retry_record(&identity, failure);
-            if let Err(error) = log.append(&Body::Retry(record)) {
+            let appended = log.append(&Body::Retry(retry_record(&identity, failure)));
+            let appended = appended.map(drop).map_err(Fault::from);
+            if let Err(error) = appended.and_then(|()| record(&Err(failure.error.clone()))) {
                 fault = Some(error);
             }
             if let Some(delay) = failure.retry_in {
@@ -162,9 +213,11 @@ impl Agent {
         let result =
             model::call_with_retry(&self.parts.model, request, retry, listener, abort).await;
         match fault {
-            Some(error) => Err(error.into()),
-            None => Ok(result),
+            Some(error) => return Err(error),
+            None if result.is_ok() => record(&result)?,
+            None => {}
         }
+        Ok(result)
     }
 
     fn take_answer(&mut self, answer: Answer) -> Result<State, Fault> {

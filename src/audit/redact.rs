@@ -8,8 +8,9 @@
 use crate::base::digest::Digest;
 use crate::base::json::{canonical, parse_strict};
 use crate::base::text::{Untrusted, prefix};
-use regex::{Regex, RegexSet};
+use regex::Regex;
 use serde_json::Value;
+use std::sync::OnceLock;
 
 /// Bytes of one text that a record keeps. The longest script that is analysed fits, so that it can
 /// be judged again; file contents are longer and are told by length and digest.
@@ -27,28 +28,51 @@ macro_rules! secret_words {
     };
 }
 
-/// Name and pattern. What the groups `keep` and `keep2` match stays; the rest becomes
-/// `[redacted:NAME]`.
-const BUILT_IN: [(&str, &str); 13] = [
+/// What every text with one of the secret words holds.
+const SECRET_TRIGGERS: &[&str] = &["pass", "secret", "token", "key", "credential"];
+
+/// Name, triggers and pattern. A text that holds none of the triggers, in lower case, cannot match, so
+/// that a pattern is compiled only when it may be needed: compiling all takes longer than a launch.
+/// What the groups `keep` and `keep2` match stays; the rest becomes `[redacted:NAME]`.
+const BUILT_IN: [(&str, &[&str], &str); 13] = [
     (
         "private-key",
+        &["private key"],
         r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\z)",
     ),
-    ("aws-key-id", r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
-    ("github-token", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
-    ("gitlab-token", r"\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|soat|agent)-[A-Za-z0-9_-]{20,}"),
-    ("slack-token", r"\bxox[a-z]-[A-Za-z0-9-]{10,}"),
-    ("api-key", r"\b(?:sk-[A-Za-z0-9_-]{20,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,})"),
-    ("google-key", r"\bAIza[0-9A-Za-z_-]{35}"),
-    ("registry-token", r"\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{30,})"),
-    ("jwt", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"),
+    ("aws-key-id", &["akia", "asia", "abia", "acca"], r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b"),
+    (
+        "github-token",
+        &["gh", "github_pat_"],
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+    ),
+    ("gitlab-token", &["gl"], r"\bgl(?:pat|dt|rt|cbt|ptt|ft|imt|soat|agent)-[A-Za-z0-9_-]{20,}"),
+    ("slack-token", &["xox"], r"\bxox[a-z]-[A-Za-z0-9-]{10,}"),
+    (
+        "api-key",
+        &["sk-", "_live_", "_test_"],
+        r"\b(?:sk-[A-Za-z0-9_-]{20,}|(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{10,})",
+    ),
+    ("google-key", &["aiza"], r"\bAIza[0-9A-Za-z_-]{35}"),
+    (
+        "registry-token",
+        &["npm_", "pypi-", "hf_"],
+        r"\b(?:npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{30,}|hf_[A-Za-z0-9]{30,})",
+    ),
+    ("jwt", &["eyj"], r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+"),
     (
         "authorization",
+        &["authorization", "bearer"],
         r#"(?i)(?P<keep>authorization\\?["']?\s*[:=]\s*\\?["']?(?:(?:bearer|basic|token|digest)\s+)?|\bbearer\s+)[A-Za-z0-9._~+/=-]{6,}"#,
     ),
-    ("url-password", r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<keep2>@)"),
+    (
+        "url-password",
+        &["://"],
+        r"(?P<keep>\b[A-Za-z][A-Za-z0-9+.-]*://[^\s/:@]*:)[^\s/@]+(?P<keep2>@)",
+    ),
     (
         "assignment",
+        SECRET_TRIGGERS,
         concat!(
             r"(?i)(?P<keep>",
             secret_words!(),
@@ -58,6 +82,7 @@ const BUILT_IN: [(&str, &str); 13] = [
     ),
     (
         "option",
+        SECRET_TRIGGERS,
         concat!(
             r"(?i)(?P<keep>(?:^|\s)--?(?:[a-z0-9]+[_-])*",
             secret_words!(),
@@ -66,55 +91,96 @@ const BUILT_IN: [(&str, &str); 13] = [
     ),
 ];
 
+/// What every name of a secret holds.
+const SECRET_NAME_TRIGGERS: &[&str] =
+    &["pass", "secret", "token", "key", "credential", "authorization"];
+
 /// Names after which a value is a secret, whatever it looks like: keys of objects, long options.
 const SECRET_NAME: &str =
     concat!(r"(?i)^(?:--?)?(?:[a-z0-9]+[_-])*(?:authorization|", secret_words!(), r")$");
 
-/// The compiled patterns.
+/// A pattern that is compiled when a text may match it.
+#[derive(Debug, Clone)]
+struct Lazy {
+    name: &'static str,
+    triggers: &'static [&'static str],
+    text: &'static str,
+    compiled: OnceLock<Result<Regex, regex::Error>>,
+}
+
+impl Lazy {
+    const fn new(
+        name: &'static str,
+        triggers: &'static [&'static str],
+        text: &'static str,
+    ) -> Self {
+        Self { name, triggers, text, compiled: OnceLock::new() }
+    }
+
+    /// The pattern, if `lower`, a text in lower case, holds one of its triggers.
+    fn wanted_by(&self, lower: &str) -> Option<&Result<Regex, regex::Error>> {
+        let holds = self.triggers.iter().any(|trigger| lower.contains(trigger));
+        holds.then(|| self.compiled.get_or_init(|| Regex::new(self.text)))
+    }
+}
+
+/// The patterns.
 #[derive(Clone)]
 pub struct Redactor {
-    set: RegexSet,
-    patterns: Vec<(&'static str, Regex)>,
-    secret_name: Regex,
+    built_in: Vec<Lazy>,
+    policy: Vec<Regex>,
+    secret_name: Lazy,
 }
 
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "Redactor({} patterns)", self.patterns.len())
+        write!(formatter, "Redactor({} patterns)", self.built_in.len() + self.policy.len())
     }
 }
 
 impl Redactor {
     /// The built-in patterns and `more`, whose matches are replaced as a whole.
-    ///
-    /// # Errors
-    /// If the patterns are too large together; each alone is compiled already.
-    pub fn new(more: &[Regex]) -> Result<Self, regex::Error> {
-        let mut patterns = Vec::with_capacity(BUILT_IN.len() + more.len());
-        for (name, pattern) in BUILT_IN {
-            patterns.push((name, Regex::new(pattern)?));
+    #[must_use]
+    pub fn new(more: &[Regex]) -> Self {
+        let built_in = BUILT_IN.map(|(name, triggers, text)| Lazy::new(name, triggers, text));
+        Self {
+            built_in: built_in.to_vec(),
+            policy: more.to_vec(),
+            secret_name: Lazy::new("name", SECRET_NAME_TRIGGERS, SECRET_NAME),
         }
-        patterns.extend(more.iter().map(|pattern| ("policy", pattern.clone())));
-        let set = RegexSet::new(patterns.iter().map(|(_, pattern)| pattern.as_str()))?;
-        Ok(Self { set, patterns, secret_name: Regex::new(SECRET_NAME)? })
     }
 
     /// `text` without what looks like a secret; `None` if there is nothing to take out.
     #[must_use]
     pub fn clean(&self, text: &str) -> Option<String> {
+        let lower = text.to_ascii_lowercase();
         let mut found: Option<String> = None;
-        for index in self.set.matches(text) {
-            let Some((name, pattern)) = self.patterns.get(index) else { continue };
-            let replacement = if *name == "policy" {
-                "[redacted:policy]".to_owned()
-            } else {
-                format!("${{keep}}[redacted:{name}]${{keep2}}")
-            };
-            let current = found.as_deref().unwrap_or(text);
-            let cleaned = pattern.replace_all(current, replacement.as_str()).into_owned();
-            found = Some(cleaned);
+        for pattern in &self.built_in {
+            let Some(compiled) = pattern.wanted_by(&lower) else { continue };
+            // A pattern that does not compile is a defect, which a test would show; nothing leaks.
+            let Ok(compiled) = compiled else { return Some("[redacted:all]".to_owned()) };
+            let replacement = format!("${{keep}}[redacted:{}]${{keep2}}", pattern.name);
+            replace(&mut found, text, compiled, &replacement);
+        }
+        for pattern in &self.policy {
+            replace(&mut found, text, pattern, "[redacted:policy]");
         }
         found.filter(|cleaned| cleaned != text)
+    }
+
+    /// Whether a value of this name is a secret.
+    fn is_secret_name(&self, name: &str) -> bool {
+        let compiled = self.secret_name.wanted_by(&name.to_ascii_lowercase());
+        compiled
+            .is_some_and(|compiled| compiled.as_ref().map_or(true, |regex| regex.is_match(name)))
+    }
+}
+
+fn replace(found: &mut Option<String>, text: &str, pattern: &Regex, replacement: &str) {
+    // What an earlier pattern put in is no secret.
+    if pattern.is_match(text) {
+        let current = found.as_deref().unwrap_or(text);
+        *found = Some(pattern.replace_all(current, replacement).into_owned());
     }
 }
 
@@ -176,7 +242,7 @@ impl<'a> Redaction<'a> {
                 after_secret_name = false;
             } else {
                 let is_option = word.raw().starts_with('-');
-                after_secret_name = is_option && self.redactor.secret_name.is_match(word.raw());
+                after_secret_name = is_option && self.redactor.is_secret_name(word.raw());
                 word.redact(self);
             }
         }
@@ -237,7 +303,7 @@ impl Redact for Value {
 }
 
 fn redact_entry(key: String, mut item: Value, redaction: &mut Redaction<'_>) -> (String, Value) {
-    let is_secret = item.is_string() && redaction.redactor.secret_name.is_match(&key);
+    let is_secret = item.is_string() && redaction.redactor.is_secret_name(&key);
     if is_secret {
         item = Value::String(redaction.secret());
     } else {
@@ -253,7 +319,7 @@ mod tests {
     use serde_json::json;
 
     fn redactor() -> Redactor {
-        Redactor::new(&[Regex::new("ACME-[0-9]+").unwrap()]).unwrap()
+        Redactor::new(&[Regex::new("ACME-[0-9]+").unwrap()])
     }
 
     /// Put together at run time, so that no scanner takes this file for a leak.

@@ -54,6 +54,13 @@ pub const PERMISSION_TIME_MAX: Duration = Duration::from_millis(300_000);
 pub const BACKGROUND_DRAIN_ROUNDS_MAX: u32 = 3;
 /// Messages of history that are sent to the model. Source: TinyElf `DEFAULT_MAX_HISTORY`.
 pub const HISTORY_MESSAGES_MAX: usize = 100;
+/// Tries in a row to replace older messages by a summary: a third that does not help shows that a
+/// fourth would not.
+pub const COMPACTIONS_IN_A_ROW_MAX: u32 = 3;
+/// Bytes of one message that the summarising model reads, at the first try; half with each further one.
+pub const COMPACTION_MESSAGE_BYTES_MAX: usize = 8_000;
+/// Output tokens of a summary: some pages, which is all that the rest of the work can need.
+pub const COMPACTION_TOKENS_MAX: u32 = 4_096;
 /// Time the guardian has to answer: a reviewer slower than this would double the time of a turn.
 pub const GUARDIAN_TIME_MAX: Duration = Duration::from_secs(15);
 /// Time one pre-tool hook has to answer.

@@ -24,7 +24,7 @@ Exit codes: 0 done · 1 fault · 2 usage · 10 done, some calls denied · 11 ite
 20 sandbox guarantee not met · 21 policy invalid · 22 audit or journal failure ·
 23 session locked, blocked or corrupt · 130 / 143 interrupted")]
 pub struct Cli {
-    /// Directory for sessions, logs and keys. Default: $XDG_STATE_HOME/stoplog.
+    /// Directory for sessions and logs. Default: $XDG_STATE_HOME/stoplog.
     #[arg(long, global = true, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// When to colour text: a terminal gets colour unless NO_COLOR is set.
@@ -60,7 +60,7 @@ pub enum Command {
     Exec(ExecArgs),
     /// Watch a scripted agent repair a repository while its attempts to escape are refused.
     Demo(DemoArgs),
-    /// Check, explain, test and write policies.
+    /// Check, explain, test, lint and print policies.
     Policy(PolicyArgs),
     /// Read and verify the audit log.
     Audit(AuditArgs),
@@ -152,9 +152,25 @@ pub struct ModelChoice {
     /// Most output tokens of one answer.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_tokens: Option<u32>,
+    /// How the model asks for tools: in the provider's own form, or as JSON that a schema constrains,
+    /// for models and servers without tool calls.
+    #[arg(long, value_enum, default_value_t = ToolCalls::Native, value_name = "FORM")]
+    pub tool_calls: ToolCalls,
+    /// Record every attempt of the model in a new file that `--model script/FILE` plays again.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
     /// How much the model may think.
     #[arg(long, value_enum, default_value_t = Thinking::None, value_name = "LEVEL")]
     pub thinking: Thinking,
+}
+
+/// How the model asks for tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ToolCalls {
+    /// In the provider's own form.
+    Native,
+    /// As one JSON document that is the whole answer.
+    Json,
 }
 
 /// How much the model may think before it answers.
@@ -179,7 +195,7 @@ pub struct BehaviourArgs {
     /// Most model calls. Default 40.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
-    /// Never ask: what needs a person is denied, and a missing kernel guarantee ends the run.
+    /// Never ask: what needs a person is denied.
     #[arg(long)]
     pub headless: bool,
     /// What to print.
@@ -212,7 +228,7 @@ pub struct RunArgs {
 /// Arguments of `resume`.
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
-    /// The session: its id, or the beginning of one.
+    /// The session: its id, or the beginning or end of one.
     pub session: String,
     /// A further task. Without one an interrupted session is finished.
     pub task: Option<String>,
@@ -281,11 +297,56 @@ Examples:
 
 Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
     Explain(ExplainArgs),
+    /// Run the cases in a directory of policy tests (files named *.cases.toml).
+    #[command(after_help = "Exit codes: 0 every case holds · 1 a case fails.")]
+    Test {
+        /// The directory.
+        directory: PathBuf,
+        /// Policies for files that name none.
+        #[arg(long, value_name = "NAME|FILE")]
+        policy: Vec<String>,
+        /// Report form.
+        #[arg(long, value_enum, default_value_t = TestFormat::Tap, value_name = "FORM")]
+        format: TestFormat,
+    },
+    /// Point out rules that are unreachable, shadowed, too broad or unenforceable.
+    #[command(after_help = "Exit codes: 0 nothing found · 1 something found.")]
+    Lint {
+        /// Names or files.
+        #[arg(required = true, value_name = "NAME|FILE")]
+        files: Vec<String>,
+        /// Print JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print policy files in their one layout, or write them.
+    Fmt {
+        /// Files.
+        #[arg(required = true, value_name = "FILE")]
+        files: Vec<PathBuf>,
+        /// Rewrite the files in place.
+        #[arg(long, conflicts_with = "check")]
+        write: bool,
+        /// Print nothing, exit 1 if a file is laid out otherwise.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Print the JSON Schema of policy files.
+    Schema,
     /// Print a built-in policy, or the list of them.
     Show {
         /// The policy.
         name: Option<String>,
     },
+}
+
+/// Report forms of `policy test`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TestFormat {
+    /// Test Anything Protocol.
+    Tap,
+    /// JUnit XML.
+    Junit,
 }
 
 /// Arguments of `policy explain`.
@@ -324,7 +385,7 @@ pub struct AuditArgs {
 pub enum AuditCommand {
     /// List the decisions of a session.
     Log {
-        /// Session id, its beginning, or a log file. Default: the newest session.
+        /// Session id, its beginning or end, or a log file. Default: the newest session.
         session: Option<String>,
         /// Only this decision: pass or deny.
         #[arg(long, value_name = "WHICH")]
@@ -343,7 +404,7 @@ pub enum AuditCommand {
     Show {
         /// Call id, the end of one, or its number in the log.
         call: String,
-        /// Session id, its beginning, or a log file. Default: the newest session.
+        /// Session id, its beginning or end, or a log file. Default: the newest session.
         #[arg(long, value_name = "ID")]
         session: Option<String>,
         /// Print JSON.
@@ -352,9 +413,10 @@ pub enum AuditCommand {
     },
     /// Check that a log is as it was written.
     #[command(after_help = "\
-Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unreadable).")]
+Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unreadable), or a call has
+no outcome.")]
     Verify {
-        /// Session id, its beginning, or a log file. Default: the newest session.
+        /// Session id, its beginning or end, or a log file. Default: the newest session.
         session: Option<String>,
         /// Check every session.
         #[arg(long, conflicts_with = "session")]
@@ -384,7 +446,7 @@ pub enum SessionCommand {
     },
     /// Show a session's conversation and state.
     Show {
-        /// Session id or its beginning. Default: the newest session.
+        /// Session id, its beginning or end. Default: the newest session.
         session: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -392,7 +454,7 @@ pub enum SessionCommand {
     },
     /// Write a session's conversation as a document, secrets left out.
     Export {
-        /// Session id or its beginning. Default: the newest session.
+        /// Session id, its beginning or end. Default: the newest session.
         session: Option<String>,
         /// The form.
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]

@@ -5,7 +5,7 @@ use super::screen::Tone;
 use super::{Context, Outcome};
 use crate::base::exit::Exit;
 use crate::chain::verdict::for_person;
-use crate::model::ThinkingLevel;
+use crate::model::{ThinkingLevel, ToolCallStyle};
 use crate::run::RunConfig;
 use crate::run::exec::{ExecOutcome, exec as run};
 use crate::run::model::ModelWish;
@@ -26,6 +26,8 @@ pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
         temperature: None,
         max_tokens: None,
         thinking: ThinkingLevel::None,
+        tool_calls: ToolCallStyle::Native,
+        recording: None,
         headless: false,
         shows_pieces: false,
         namespaces: Namespaces::Auto,

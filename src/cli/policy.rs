@@ -1,6 +1,7 @@
 //! `policy …`: the tools of the people who write and review policies. All of them call the evaluator
 //! of the live chain.
 
+mod author;
 mod explain;
 
 use super::args::PolicyCommand;
@@ -16,6 +17,15 @@ pub(super) fn policy(context: &Context, command: PolicyCommand) -> Outcome {
     match command {
         PolicyCommand::Check { files, json } => check(context, &files, json),
         PolicyCommand::Explain(args) => explain::explain(context, args),
+        PolicyCommand::Test { directory, policy, format } => {
+            author::test(context, &directory, &policy, format)
+        }
+        PolicyCommand::Lint { files, json } => author::lint(context, &files, json),
+        PolicyCommand::Fmt { files, write, check } => author::layout(context, &files, write, check),
+        PolicyCommand::Schema => {
+            context.screen.out(&json(&crate::policy::json_schema())?);
+            Ok(Exit::Done)
+        }
         PolicyCommand::Show { name } => show(context, name.as_deref()),
     }
 }

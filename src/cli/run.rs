@@ -1,15 +1,18 @@
 //! `run` and `resume`: an agent works on a task.
 
-use super::args::{BehaviourArgs, ModelChoice, Output, PlaceArgs, ResumeArgs, RunArgs, Thinking};
+use super::args::{
+    BehaviourArgs, ModelChoice, Output, PlaceArgs, ResumeArgs, RunArgs, Thinking, ToolCalls,
+};
 use super::screen::Tone;
 use super::{CommandError, Context, Outcome, json, progress, tell};
 use crate::agent::events::RunResult;
 use crate::base::exit::Exit;
 use crate::base::text::escape_keeping_lines;
-use crate::model::ThinkingLevel;
+use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::run::model::ModelWish;
-use crate::run::{self, Job, RunConfig};
+use crate::run::{self, Job, RunConfig, RunError};
 use crate::sandbox::Namespaces;
+use std::sync::Arc;
 
 /// `stoplog run`
 pub(super) fn run(context: &Context, args: RunArgs) -> Outcome {
@@ -36,7 +39,7 @@ fn carry_out(
     let output = behaviour.output;
     let listener = progress::listener(context.screen, output, behaviour.no_content);
     let config = config(context, place, model, behaviour);
-    let result = match run::run(&config, job, listener) {
+    let result = match config.and_then(|config| run::run(&config, job, listener)) {
         Ok(result) => result,
         Err(error) if output == Output::Text => return Err(error.into()),
         Err(error) => return failed_start(context, &error.into()),
@@ -96,8 +99,9 @@ pub(super) fn config(
     place: PlaceArgs,
     model: ModelChoice,
     behaviour: BehaviourArgs,
-) -> RunConfig {
-    RunConfig {
+) -> Result<RunConfig, RunError> {
+    let recording = model.record.as_deref().map(Recording::create).transpose()?;
+    Ok(RunConfig {
         environment: context.environment.clone(),
         state_directory: context.state_directory.clone(),
         workspace: place.workspace,
@@ -121,9 +125,14 @@ pub(super) fn config(
             Thinking::Medium => ThinkingLevel::Medium,
             Thinking::High => ThinkingLevel::High,
         },
+        tool_calls: match model.tool_calls {
+            ToolCalls::Native => ToolCallStyle::Native,
+            ToolCalls::Json => ToolCallStyle::Json,
+        },
+        recording: recording.map(Arc::new),
         headless: behaviour.headless,
         shows_pieces: behaviour.output == Output::StreamJson,
         namespaces: Namespaces::Auto,
         home: None,
-    }
+    })
 }

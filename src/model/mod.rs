@@ -29,6 +29,7 @@ pub use normalise::{Repair, normalise};
 pub use providers::{Endpoint, ModelChoice, Price, ProviderTable};
 pub use retry::{AttemptFailure, Listener, RetryPolicy, Timer, call_with_retry};
 pub use script::record::script_line;
+pub use script::recording::{Recording, RecordingError};
 
 use crate::base::secret::Secret;
 use http::HttpModel;

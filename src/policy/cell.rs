@@ -29,7 +29,8 @@ pub struct PlannedGrant {
     /// It is no error if it does not exist.
     pub optional: bool,
     /// It is a place that the program knows (system directories, named caches): no secret of a person
-    /// lies there, so patterns are not searched in it, which would cost every launch a second.
+    /// lies there, so patterns over whole trees are not searched in it, which would cost every launch
+    /// a second.
     pub well_known: bool,
 }
 
@@ -219,21 +220,31 @@ impl MaskFor<'_> {
                 self.take_back(grants, |grant| {
                     relative(glob, grant).is_some_and(|r| r.1.is_empty())
                 });
-                let mut roots: Vec<&PathBuf> = grants
-                    .values()
-                    .filter(|grant| !grant.well_known && self.has_right(grant))
-                    .map(|grant| &grant.path)
-                    .collect();
-                // A root inside another one is searched with it.
-                let all = roots.clone();
-                roots.retain(|root| !all.iter().any(|o| o != root && is_within(root, o)));
-                for root in roots {
-                    let Some((root, pattern)) = relative(glob, root) else { continue };
+                for (root, pattern) in self.searches(glob, grants) {
                     let except = self.exceptions(&root);
                     masks.insert(self.mask(PlannedPattern::Glob { root, pattern }, except));
                 }
             }
         }
+    }
+
+    /// Where names of a glob are searched for, and by which pattern. The system's directories and
+    /// caches are large and nobody keeps secrets in them by accident: there only patterns that name
+    /// their directory count, and no whole tree is walked.
+    fn searches(&self, glob: &str, grants: &Grants) -> Vec<(PathBuf, String)> {
+        let searches: Vec<(PathBuf, String)> = grants
+            .values()
+            .filter(|grant| self.has_right(grant))
+            .filter_map(|grant| {
+                let search = relative(glob, &grant.path)?;
+                (!grant.well_known || !search.1.contains("**")).then_some(search)
+            })
+            .collect();
+        // A root inside another one is searched with it.
+        let outer = |root: &Path| {
+            !searches.iter().any(|(other, _)| other != root && is_within(root, other))
+        };
+        searches.iter().filter(|(root, _)| outer(root)).cloned().collect()
     }
 
     /// Whether a grant gives the right that the mask takes.

@@ -165,14 +165,16 @@ impl Finding {
     pub fn for_user(&self) -> String {
         let (kind, shown) = (self.kind.as_str(), self.shown());
         let mut text = format!(
-            "{} {kind} `{shown}`\n  rule    {} ({})\n  reason  {}\n  code    {}\n  held by {}",
+            "{} {kind} `{shown}`\n  rule    {} ({})\n  reason  {}\n  code    {}",
             self.decision,
             self.rule.id,
             self.place(),
             self.reason(),
-            self.code.as_str(),
-            self.kind.held_by()
+            self.code.as_str()
         );
+        if self.decision != Decision::Allow {
+            write!(text, "\n  held by {}", self.kind.held_by()).unwrap_or_default();
+        }
         if let Some(allowed) = &self.would_allow {
             write!(text, "\n  instead {allowed}").unwrap_or_default();
         }

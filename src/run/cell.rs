@@ -101,7 +101,11 @@ pub fn probe(base: &CellBase) -> Result<Enforced, RunError> {
     let enforced = running.enforced().clone();
     drop(running.wait(&Cancel::new()));
     for layer in &base.plan.require {
-        if !has(&enforced, *layer) {
+        // Without a limit over the whole tree there is nothing for a control group to hold.
+        let moot = *layer == CellLayer::Cgroup
+            && base.plan.limits.memory_bytes.is_none()
+            && base.plan.limits.processes.is_none();
+        if !moot && !has(&enforced, *layer) {
             let word = serde_json::to_value(layer).unwrap_or_default();
             let word = word.as_str().unwrap_or("a layer").to_owned();
             return Err(RunError::Guarantee(format!(

@@ -2,7 +2,7 @@
 
 use crate::audit::AuditError;
 use crate::base::exit::Exit;
-use crate::model::ModelError;
+use crate::model::{ModelError, RecordingError};
 use crate::policy::{BindError, Diagnostics};
 use crate::sandbox::SetupFailed;
 use crate::session::{SessionError, StoreError};
@@ -42,6 +42,9 @@ pub enum RunError {
     /// The model cannot be used.
     #[error("{0}")]
     Model(#[from] ModelError),
+    /// The model's attempts cannot be recorded.
+    #[error("{0}; give the name of a new file")]
+    Recording(#[from] RecordingError),
     /// The session cannot be used.
     #[error("{0}")]
     Session(#[from] SessionError),
@@ -81,7 +84,10 @@ impl RunError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Workspace { .. } | Self::Unreadable { .. } => Exit::Usage,
+            Self::Usage(_)
+            | Self::Workspace { .. }
+            | Self::Unreadable { .. }
+            | Self::Recording(_) => Exit::Usage,
             Self::Policy(_) | Self::PolicySource(_) | Self::Bind(_) => Exit::Policy,
             // A model that cannot even be set up was described wrongly.
             Self::Model(_) => Exit::Usage,

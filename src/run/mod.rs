@@ -18,11 +18,12 @@ pub use setup::{Grounds, grounds};
 use crate::agent::events::{Listener, RunResult};
 use crate::agent::{Agent, Start};
 use crate::chain::abort::AbortSignal;
-use crate::model::ThinkingLevel;
+use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::sandbox::Namespaces;
 use environment::Environment;
 use model::ModelWish;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Everything that was asked for.
 #[derive(Debug, Clone)]
@@ -49,6 +50,10 @@ pub struct RunConfig {
     pub max_tokens: Option<u32>,
     /// How much the model may think.
     pub thinking: ThinkingLevel,
+    /// How the model asks for calls.
+    pub tool_calls: ToolCallStyle,
+    /// Where the model's attempts are recorded.
+    pub recording: Option<Arc<Recording>>,
     /// Whether nobody is asked.
     pub headless: bool,
     /// Whether pieces of an answer are shown as they arrive.

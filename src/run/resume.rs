@@ -3,20 +3,20 @@
 
 use super::error::RunError;
 use super::model::{self, ModelWish};
-use super::setup::{self, Grounds, Opened, check_role};
+use super::setup::{self, Grounds, Interrupted, Opened, check_role};
 use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
-use crate::audit::log_path;
 use crate::audit::read::Lines;
-use crate::audit::record::{Body, Exit, Outcome, PolicyRecord, PolicySourceRecord, Record};
+use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
+use crate::audit::verify::GapKind;
+use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
-use crate::base::ids::Id;
 use crate::base::paths::is_within;
 use crate::chain::abort::AbortSignal;
 use crate::policy::{Layer, PlannedGrant, PolicySet, PolicySource};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Opens the session, checks that nothing gets wider, and recovers what a crash cut off.
@@ -33,9 +33,9 @@ pub(super) fn open_session(
     let header = journal.state().header.clone();
     let earlier = journal.state().extension.run_contexts.last().cloned();
     let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
-    let logged = logged(&state.join("audit"), directory.id())?;
-    let recorded = recorded_policy(&logged.policy)?;
-    let given = given_policy(config, Path::new(&header.cwd), &logged.policy)?;
+    let record = policy_record(&state.join("audit"), directory.id())?;
+    let recorded = recorded_policy(&record)?;
+    let given = given_policy(config, Path::new(&header.cwd), &record)?;
     // Each set must allow a call, so that whatever is given, nothing gets wider.
     let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
     let grounds = setup::grounds(config, Some(set))?;
@@ -46,11 +46,10 @@ pub(super) fn open_session(
     let (model, _) = model::connect(&config.model, &config.environment)?;
     let prepared = setup::prepare(config, &grounds, model)?;
     let words = task.clone().unwrap_or_default();
-    let opened = Opened { grounds, directory, journal, prepared, task: &words, resumed: true };
+    let enforced = setup::enforced(config, &grounds)?;
+    let resumed = Some(interrupted(&state.join("audit"), directory.id())?);
+    let opened = Opened { grounds, directory, journal, prepared, task: &words, enforced, resumed };
     let mut parts = setup::assemble(config, opened, abort, listener)?;
-    for call in logged.in_flight {
-        drop(parts.log.append(&Body::Outcome(Box::new(interrupted(call))))?);
-    }
     let start = recover(&mut parts, task)?;
     Ok((parts, start))
 }
@@ -109,50 +108,25 @@ fn given_policy(
     policies::load_again(named, &extended, workspace, &config.environment)
 }
 
-/// What the log of a session says about its last run.
-struct Logged {
-    /// The policy.
-    policy: PolicyRecord,
-    /// Calls that started and of which nothing more is known.
-    in_flight: BTreeSet<Id>,
-}
-
-fn logged(directory: &Path, session: &Id) -> Result<Logged, RunError> {
+/// The record of the policy that the session last ran under.
+fn policy_record(
+    directory: &Path,
+    session: &crate::base::ids::Id,
+) -> Result<PolicyRecord, RunError> {
     let path = log_path(directory, session);
     let unusable = |problem: String| RunError::Blocked(format!("its log {problem}"));
     let lines = Lines::open(&path).map_err(|error| unusable(error.to_string()))?;
-    let (mut policy, mut in_flight) = (None, BTreeSet::new());
+    let mut found = None;
     for line in lines {
         let line = line.map_err(|error| unusable(error.to_string()))?;
-        let Ok(record) = Record::from_line(&line.bytes) else { continue };
-        if let Body::Started(started) = &record.body {
-            in_flight.insert(started.call.clone());
-        } else if let Body::Outcome(outcome) = &record.body {
-            in_flight.remove(&outcome.call);
-        } else if let Body::Session(session) = record.body
-            && !session.policy.sources.is_empty()
-        {
-            policy = Some(session.policy);
+        let Ok(Record { body: Body::Session(session), .. }) = Record::from_line(&line.bytes) else {
+            continue;
+        };
+        if !session.policy.sources.is_empty() {
+            found = Some(session.policy);
         }
     }
-    let policy = policy.ok_or_else(|| unusable("holds no policy".to_owned()))?;
-    Ok(Logged { policy, in_flight })
-}
-
-/// The outcome of a call whose supervisor died.
-const fn interrupted(call: Id) -> Outcome {
-    Outcome {
-        call,
-        exit: Exit::Interrupted,
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        truncated: false,
-        result: None,
-        files_written: Vec::new(),
-        limits_hit: Vec::new(),
-        enforced: None,
-        duration_ms: 0,
-    }
+    found.ok_or_else(|| unusable("holds no policy".to_owned()))
 }
 
 /// The policy of a record, from its text alone.
@@ -177,6 +151,14 @@ fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError
     let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
     let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
     policies::load_recorded(given, &extended)
+}
+
+/// Calls that the log saw start and not end. Damage is found again, and told, when the log is opened.
+fn interrupted(directory: &Path, session: &crate::base::ids::Id) -> Result<Interrupted, RunError> {
+    let report = verify(&log_path(directory, session), &Anchors::default());
+    let report = report.map_err(|error| RunError::Blocked(error.to_string()))?;
+    let gaps = report.gaps.into_iter().filter(|gap| gap.kind == GapKind::StartWithoutOutcome);
+    Ok(Interrupted { calls: gaps.map(|gap| gap.call).collect() })
 }
 
 fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {

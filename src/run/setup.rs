@@ -11,7 +11,10 @@ use crate::agent::background::BackgroundQueue;
 use crate::agent::events::{Event, Listener};
 use crate::agent::prompt;
 use crate::agent::settings::{AgentSettings, Budget};
-use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Session as SessionRecord};
+use crate::audit::record::{
+    Body, Exit as RecordedExit, Outcome as OutcomeRecord, PolicyRecord, PolicySourceRecord,
+    Session as SessionRecord,
+};
 use crate::audit::{AuditWriter, Redactor};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
@@ -25,7 +28,7 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
-use crate::model::{Model, RetryPolicy, ToolDefinition};
+use crate::model::{Model, RetryPolicy, ToolCallStyle, ToolDefinition};
 use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
@@ -113,8 +116,10 @@ pub(super) fn new_session(
     let (model, name) = model::connect(&config.model, &config.environment)?;
     let prepared = prepare(config, &grounds, model)?;
     let header = header(&grounds.workspace, &name);
+    // A machine that cannot hold the policy is told before anything is left behind.
+    let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
-    let opened = Opened { grounds, directory, journal, prepared, task, resumed: false };
+    let opened = Opened { grounds, directory, journal, prepared, task, enforced, resumed: None };
     assemble(config, opened, abort, listener)
 }
 
@@ -135,6 +140,35 @@ pub(super) fn prepare(
     Ok(Prepared { guardian: guardian(config, &grounds.policy)?, settings, model })
 }
 
+/// What the kernel enforces for this policy here, from a cell that does nothing.
+pub(super) fn enforced(config: &RunConfig, grounds: &Grounds) -> Result<Enforced, RunError> {
+    let place = tempfile::Builder::new().prefix("stoplog-probe-").tempdir()?;
+    let inputs = CellInputs {
+        environment: &config.environment,
+        workspace: &grounds.workspace,
+        private_tmp: Some(place.path().to_owned()),
+        quarantine: None,
+        namespaces: config.namespaces,
+    };
+    cell::probe(&cell::base(&grounds.policy, inputs)?)
+}
+
+/// The supervisor died while the call ran: what it did is not known, and the log says so.
+fn unknown_outcome(call: Id) -> OutcomeRecord {
+    OutcomeRecord {
+        call,
+        exit: RecordedExit::Interrupted,
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        result: None,
+        files_written: Vec::new(),
+        limits_hit: Vec::new(),
+        enforced: None,
+        duration_ms: 0,
+    }
+}
+
 /// A session whose journal is open.
 pub(super) struct Opened<'a> {
     pub(super) grounds: Grounds,
@@ -142,7 +176,16 @@ pub(super) struct Opened<'a> {
     pub(super) journal: Journal,
     pub(super) prepared: Prepared,
     pub(super) task: &'a str,
-    pub(super) resumed: bool,
+    /// What the kernel holds the cells of the run to.
+    pub(super) enforced: Enforced,
+    pub(super) resumed: Option<Interrupted>,
+}
+
+/// What the log of a resumed session says of calls in flight.
+#[derive(Debug, Default)]
+pub(super) struct Interrupted {
+    /// Calls that were started and of whose end nothing is recorded.
+    pub(super) calls: Vec<Id>,
 }
 
 /// Puts the parts of a run together and writes the first records.
@@ -152,7 +195,7 @@ pub(super) fn assemble(
     abort: &AbortSignal,
     mut listener: Listener,
 ) -> Result<Parts, RunError> {
-    let Opened { grounds, directory, journal, prepared, task, resumed } = opened;
+    let Opened { grounds, directory, journal, prepared, task, enforced, resumed } = opened;
     let Prepared { model, settings, guardian } = prepared;
     let policy = Arc::clone(&grounds.policy);
     let cell = Arc::new(cell::base(
@@ -165,11 +208,10 @@ pub(super) fn assemble(
             namespaces: config.namespaces,
         },
     )?);
-    let enforced = cell::probe(&cell)?;
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
-        resumed,
+        resumed: resumed.is_some(),
         role: role(config, &policy),
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
@@ -177,6 +219,9 @@ pub(super) fn assemble(
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
+    for call in resumed.into_iter().flat_map(|interrupted| interrupted.calls) {
+        log.append(&Body::Outcome(Box::new(unknown_outcome(call)))).map(drop)?;
+    }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
     let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
@@ -204,6 +249,7 @@ pub(super) fn assemble(
         journal,
         log,
         background: BackgroundQueue::default(),
+        recording: config.recording.clone(),
         in_flight: Vec::new(),
         listener,
     })
@@ -213,9 +259,8 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
-    let redactor = patterns.and_then(|patterns| Redactor::new(&patterns));
-    let redactor = redactor.map_err(|error| {
-        RunError::Usage(format!("the redaction patterns of `[audit]` are too large: {error}"))
+    let redactor = patterns.map(|patterns| Redactor::new(&patterns)).map_err(|error| {
+        RunError::Usage(format!("a redaction pattern of `[audit]` cannot be used: {error}"))
     })?;
     Ok(AuditWriter::open(&directory, session, redactor, Clock::System)?)
 }
@@ -299,11 +344,14 @@ fn settings(
     let system = prompt::system(workspace, &offered);
     let temperature = config.temperature.unwrap_or(limits::TEMPERATURE);
     let max_tokens = config.max_tokens.unwrap_or(limits::OUTPUT_TOKENS_MAX);
-    let options = json!({
+    let mut options = json!({
         "temperature": temperature.to_string(),
         "maxTokens": max_tokens.to_string(),
         "thinking": config.thinking.as_str(),
     });
+    if let (ToolCallStyle::Json, Some(options)) = (config.tool_calls, options.as_object_mut()) {
+        options.insert("toolCalls".to_owned(), "json".into());
+    }
     let snapshot_tools = contracts.iter().map(|contract| SnapshotTool {
         name: contract.name.clone(),
         definition_digest: contract.definition_digest(),
@@ -326,6 +374,8 @@ fn settings(
         temperature,
         max_tokens,
         thinking: config.thinking,
+        tool_calls: config.tool_calls,
+        context_window: model.endpoint().and_then(|endpoint| endpoint.context_window),
         native_search: false,
         budget: budget(config, policy),
         retry: RetryPolicy::default(),

@@ -169,6 +169,8 @@ fn a_killed_supervisor_leaves_no_process_and_no_file() {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "ending::a_killed_supervisor_leaves_no_process_and_no_file"]);
         command.env("STOPLOG_TEST_SUPERVISOR", rig.workspace());
+        // It cannot clean up after itself.
+        command.env("TMPDIR", rig.directory.path());
         if never {
             command.env("STOPLOG_TEST_NEVER", "1");
         }

@@ -24,6 +24,7 @@ fn effects() -> Effects {
             inline_code: None,
             span: Span::default(),
         }],
+        function_calls: Vec::new(),
         assignments: Vec::new(),
         paths: vec![PathUse {
             path: "/w/src/a.rs".into(),

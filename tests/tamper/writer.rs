@@ -135,7 +135,7 @@ fn secrets_are_redacted_before_anything_is_written_and_the_hash_is_of_the_origin
     let mut writer = stoplog::audit::AuditWriter::open(
         place.directory.path(),
         &place.session,
-        Redactor::new(&more).unwrap(),
+        Redactor::new(&more),
         stoplog::base::clock::Clock::fixed(1),
     )
     .unwrap();

@@ -1,6 +1,5 @@
 //! Calls of which a part is missing: every effect must have a decision before it and an outcome
-//! after it. While a run goes on, or where one was killed and not gone on with, the latest call has no
-//! outcome yet; that is no gap.
+//! after it.
 
 use super::chain::Chain;
 use super::facts::{Facts, Meaning};
@@ -31,11 +30,9 @@ impl Call {
 pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
     let mut calls: BTreeMap<&Id, Call> = BTreeMap::new();
     let mut gaps = Vec::new();
-    let mut is_ended = false;
     for (sequence, fact) in chain.records(facts) {
         let Ok(claim) = &fact.claim else { continue };
         let place = (sequence, fact.line);
-        is_ended = matches!(claim.meaning, Meaning::End);
         match &claim.meaning {
             Meaning::Decision { call, ruling, is_consistent } => {
                 let known = calls.entry(call).or_default();
@@ -66,7 +63,7 @@ pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
             Meaning::Checkpoint(_) | Meaning::Recovered | Meaning::End | Meaning::Other => {}
         }
     }
-    for (call, known) in calls.into_iter().filter(|_| is_ended) {
+    for (call, known) in calls {
         note_missing_half(&mut gaps, call, &known);
     }
     gaps.sort_by_key(|gap| gap.sequence);

@@ -6,6 +6,7 @@
 
 mod format;
 pub mod record;
+pub mod recording;
 #[cfg(test)]
 mod tests;
 

@@ -19,7 +19,7 @@ use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What runs, and what was arranged for it outside.
 #[derive(Clone, Copy)]
@@ -126,14 +126,29 @@ fn enter(spec: &SandboxSpec, places: Option<&Places>) -> Result<(), SetupFailed>
     Ok(())
 }
 
-/// The program's environment. Without a view the private temporary directory has only its own name.
-fn environment(spec: &SandboxSpec, view: bool) -> Vec<(OsString, OsString)> {
+/// The program's environment. Without a view the private temporary directory has only its own name,
+/// and an empty home lies in it: the caller's home exists there, and a program that is refused its
+/// own settings often stops, where it would go on without them. A home that holds grants stays, since
+/// programs look for those by it.
+fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString)>, SetupFailed> {
     let mut variables = spec.environment.clone();
-    if let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) {
-        variables.retain(|(name, _)| name != "TMPDIR");
-        variables.push(("TMPDIR".into(), private.into()));
+    let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) else { return Ok(variables) };
+    variables.retain(|(name, _)| name != "TMPDIR");
+    variables.push(("TMPDIR".into(), private.into()));
+    for (name, value) in &mut variables {
+        let at = Path::new(value);
+        let holds_grants = spec.grants.iter().any(|grant| grant.path.starts_with(at));
+        if name == "HOME" && spec.scratch.iter().any(|path| path == at) && !holds_grants {
+            let home = private.join("home");
+            match std::fs::create_dir(&home) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(SetupFailed::new(Step::View, &error, home.display().to_string()));
+                }
+                Ok(()) | Err(_) => *value = home.into(),
+            }
+        }
     }
-    variables
+    Ok(variables)
 }
 
 /// The system-call filter that refuses by itself what the layers in force do not stop.
@@ -202,7 +217,7 @@ fn limit(limits: &Limits, held: LimitsHeld) -> io::Result<()> {
 
 fn run(program: &Program<'_>, view: bool) -> Result<i32, SetupFailed> {
     match &program.spec.program {
-        spec::Program::Exec { argv, .. } => match exec(argv, &environment(program.spec, view)) {
+        spec::Program::Exec { argv, .. } => match exec(argv, &environment(program.spec, view)?) {
             Err(failed) => Err(failed),
         },
         spec::Program::FileJob { job } => {

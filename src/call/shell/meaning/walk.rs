@@ -385,6 +385,11 @@ impl Analysis {
         } else {
             let via = self.via.clone();
             let span = command.span;
+            let reopens = matches!(fields.as_slice(), [only] if only.exact() == Some("exec"))
+                && self.input(&command.redirects).is_some();
+            if reopens {
+                self.inherited = Input::Stream;
+            }
             self.run(Call { fields, assignments, via, span, input, lookup: Lookup::Shell })?;
         }
         for node in &simple.assignments {

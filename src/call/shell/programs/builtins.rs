@@ -173,9 +173,8 @@ pub(super) fn run(
         }
         "export" | "declare" | "typeset" | "local" | "readonly" => declare(analysis, invoked),
         "let" => invoked.arguments.iter().for_each(|field| expression(analysis, field)),
-        "read" | "unset" | "getopts" | "wait" => {
-            variable_names(analysis, invoked, invoked.arguments)
-        }
+        "wait" => wait(analysis, invoked),
+        "read" | "unset" | "getopts" => variable_names(analysis, invoked, invoked.arguments),
         "mapfile" | "readarray" => {
             variable_names(analysis, invoked, invoked.arguments);
             return Ok(false);
@@ -463,6 +462,15 @@ fn variable_names(analysis: &mut Analysis, invoked: &Invoked<'_>, fields: &[Fiel
         } else if evaluates_subscript(field) {
             code_word(analysis, field);
         }
+    }
+}
+
+/// `wait -p name` assigns; the operands are jobs.
+fn wait(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+    let option = invoked.arguments.iter().position(|field| field.exact() == Some("-p"));
+    let name = option.and_then(|place| invoked.argument(place + 1));
+    if let Some(name) = name.filter(|name| evaluates_subscript(name)) {
+        code_word(analysis, name);
     }
 }
 

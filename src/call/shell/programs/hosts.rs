@@ -57,11 +57,16 @@ const BY_NAME: [&str; 18] = [
 ];
 
 pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+    let known = [BY_ADDRESS.as_slice(), &BY_PATH, &BY_NAME];
+    if !known.iter().any(|names| names.contains(&invoked.name)) {
+        return;
+    }
     let by_name = BY_NAME.contains(&invoked.name);
     let mut named = !by_name;
     let mut skip = false;
     for (index, field) in invoked.arguments.iter().enumerate() {
-        let text = field.prefix();
+        // A bracket in an address is no pattern unless a file of that name exists.
+        let text = if field.unknown { field.prefix() } else { &field.value };
         if std::mem::take(&mut skip) {
             continue;
         }

@@ -6,6 +6,8 @@ use super::options::{Options, Read, read};
 use crate::call::effects::{Access, PathOrigin};
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::walk::Analysis;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// Which operands are paths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -723,6 +725,14 @@ static ROWS: &[Row] = &[
     },
 ];
 
+/// The row for a program.
+fn find(name: &str) -> Option<&'static Row> {
+    static BY_NAME: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
+        ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+    });
+    BY_NAME.get(name).copied()
+}
+
 fn origin(invoked: &Invoked<'_>) -> PathOrigin {
     PathOrigin::ProgramArgument { program: invoked.name.to_owned() }
 }
@@ -737,7 +747,7 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         "git" => return clone(analysis, invoked),
         _ => {}
     }
-    let Some(row) = ROWS.iter().find(|row| row.names.contains(&invoked.name)) else { return };
+    let Some(row) = find(invoked.name) else { return };
     let read = read(invoked.arguments, &row.options, false);
     for given in &read.given {
         let access = row.values.iter().find(|(name, _)| *name == given.name);
@@ -850,7 +860,7 @@ fn tar(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     if old && let Some(first) = fields.first_mut() {
         first.value.insert(0, '-');
     }
-    let Some(row) = ROWS.iter().find(|row| row.names.contains(&"tar")) else { return };
+    let Some(row) = find("tar") else { return };
     let read = read(&fields, &row.options, false);
     let has = |short: &str, long: &str| {
         read.given.iter().any(|given| given.name == short || given.name == long)
@@ -882,7 +892,7 @@ fn tar(analysis: &mut Analysis, invoked: &Invoked<'_>) {
 
 /// `curl -d @file`, `-F name=@file`, `-O`.
 fn uploads(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let Some(row) = ROWS.iter().find(|row| row.names.contains(&"curl")) else { return };
+    let Some(row) = find("curl") else { return };
     let read = read(invoked.arguments, &row.options, false);
     for given in &read.given {
         let Some(value) = &given.value else {

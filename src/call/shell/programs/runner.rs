@@ -57,6 +57,11 @@ pub(super) fn code(
             return analysis.run(inner);
         }
         Code::Shell => return shells::code(analysis, invoked, text, value.span),
+        Code::Commas => {
+            let words = text.split(',').map(|word| Field::known(word, value.span));
+            let inner = invoked.inner(&words.collect::<Vec<_>>());
+            return analysis.run(inner);
+        }
         Code::ExecPrefix => {
             if let Some(command) = text.strip_prefix("exec=") {
                 return shells::code(analysis, invoked, command, value.span);
@@ -230,6 +235,7 @@ fn after(analysis: &mut Analysis, invoked: &Invoked<'_>, read: &Read, words: &[&
     let Some(runner) = find(invoked.name) else { return Ok(()) };
     let inner = super::options::read(tail, &runner.options, true);
     let command = inner.operands.first().and_then(|index| tail.get(*index..)).unwrap_or_default();
+    code_options(analysis, invoked, runner, &inner)?;
     if inner.given.iter().any(|given| !given.described) {
         return unclear(analysis, invoked);
     }

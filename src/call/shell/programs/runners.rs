@@ -5,6 +5,8 @@
 //! way the table does not describe becomes unresolved.
 
 use super::options::Options;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// What the value of an option is to the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub(super) enum Code {
     Shell,
     /// The name of a program.
     Program,
+    /// A program and its arguments, separated by commas.
+    Commas,
     /// Code in another language, or a file of settings that can name programs.
     Foreign,
     /// `exec=COMMAND` runs a command, other values do not.
@@ -68,7 +72,11 @@ const fn single_dash(long: &'static [&'static str]) -> Options {
 
 /// The row for a program.
 pub(super) fn find(name: &str) -> Option<&'static Runner> {
-    WRAPPERS.iter().chain(CODE_OPTIONS).find(|runner| runner.names.contains(&name))
+    static BY_NAME: LazyLock<HashMap<&str, &Runner>> = LazyLock::new(|| {
+        let rows = WRAPPERS.iter().chain(CODE_OPTIONS);
+        rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+    });
+    BY_NAME.get(name).copied()
 }
 
 /// Programs whose operands are a command.
@@ -1041,7 +1049,7 @@ static CODE_OPTIONS: &[Runner] = &[
             "Xlinker=", "fuse-ld=", "include=",
         ]),
         code: &[
-            ("--wrapper", Code::Shell),
+            ("--wrapper", Code::Commas),
             ("--specs", Code::Foreign),
             ("--fplugin", Code::Foreign),
             ("--B", Code::Foreign),

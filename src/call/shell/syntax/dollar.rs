@@ -132,7 +132,7 @@ impl Parser<'_, '_> {
     /// `case` could make our end another one than bash's, nothing is claimed.
     pub(super) fn refuse_ambiguous(&self, start: usize) -> Parsed<()> {
         let text = self.slice(start, self.position);
-        if text.contains('#') || text.contains("<<") || text.contains("case") {
+        if text.contains('#') || text.replace("<<<", "").contains("<<") || text.contains("case") {
             return self.syntax();
         }
         Ok(())

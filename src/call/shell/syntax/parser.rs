@@ -108,6 +108,12 @@ impl Parser<'_, '_> {
         }
     }
 
+    /// A list where bash wants at least one command.
+    fn commands(&mut self) -> Parsed<List> {
+        let list = self.list()?;
+        if list.is_empty() { self.syntax() } else { Ok(list) }
+    }
+
     /// Reads one and-or list and its separator; false if no separator followed.
     fn item(&mut self, list: &mut List) -> Parsed<bool> {
         let first = self.pipeline()?;
@@ -270,7 +276,7 @@ impl Parser<'_, '_> {
             }
         }
         self.expect(b'(')?;
-        let body = self.list()?;
+        let body = self.commands()?;
         self.expect(b')')?;
         // `( (a) )` is clear; `((a) )` is what bash finds by counting.
         if double && self.byte(start + 1) == Some(b'(') {
@@ -280,7 +286,7 @@ impl Parser<'_, '_> {
     }
 
     fn group(&mut self) -> Parsed<CommandKind> {
-        let body = self.list()?;
+        let body = self.commands()?;
         self.expect_reserved("}")?;
         Ok(CommandKind::Group(body))
     }
@@ -289,19 +295,19 @@ impl Parser<'_, '_> {
         let mut clauses = Vec::new();
         loop {
             let condition = self.list_before("then")?;
-            let body = self.list()?;
+            let body = self.commands()?;
             clauses.push((condition, body));
             if self.eat_reserved("elif") {
                 continue;
             }
-            let otherwise = if self.eat_reserved("else") { self.list()? } else { List::new() };
+            let otherwise = if self.eat_reserved("else") { self.commands()? } else { List::new() };
             self.expect_reserved("fi")?;
             return Ok(CommandKind::If { clauses, otherwise });
         }
     }
 
     fn list_before(&mut self, word: &str) -> Parsed<List> {
-        let list = self.list()?;
+        let list = self.commands()?;
         self.expect_reserved(word)?;
         Ok(list)
     }

@@ -127,7 +127,7 @@ impl<'text> Parser<'text, '_> {
             return Ok(None);
         };
         self.budget.node()?;
-        self.spaces();
+        self.blanks();
         let target = if operator == RedirectOperator::HereDocument {
             RedirectTarget::HereDocument(self.document_delimiter(strip_tabs)?)
         } else {
@@ -135,13 +135,6 @@ impl<'text> Parser<'text, '_> {
         };
         let span = self.span_from(start);
         Ok(Some(Redirect { operator, target, variable, descriptor, span }))
-    }
-
-    /// Skips blanks only: a `#` here starts the target's word, as a comment it would be an error.
-    fn spaces(&mut self) {
-        while matches!(self.peek(), Some(b' ' | b'\t')) {
-            self.bump();
-        }
     }
 
     /// `{name}` directly before `<` or `>`.

@@ -1,0 +1,250 @@
+//! Any text is answered: without a panic, within bounds, in little time.
+
+use super::{analysed, programs, reasons};
+use proptest::prelude::*;
+use std::time::{Duration, Instant};
+use stoplog::call::effects::UnresolvedReason::{Syntax, TooLarge};
+
+/// Far above what any accepted script takes in a build without optimisation on a busy machine, far
+/// below what anything quadratic would take.
+const TIME_MAX: Duration = Duration::from_secs(5);
+
+#[test]
+fn what_is_over_a_bound_is_unresolved_as_a_whole() {
+    for script in [
+        "true;".repeat(200_000),
+        "a".repeat(65_537),
+        format!("echo {}canary{}", "$(".repeat(2_000), ")".repeat(2_000)),
+        format!("{}canary{}", "( ".repeat(2_000), " )".repeat(2_000)),
+        "{ ".repeat(3_000),
+        "if ".repeat(3_000),
+        "${a:-".repeat(3_000),
+        "$((".repeat(3_000),
+        "`\\`".repeat(3_000),
+        "env ".repeat(10_000),
+        "a|".repeat(30_000) + "a",
+    ] {
+        let start = Instant::now();
+        let effects = analysed(&script);
+        assert!(
+            start.elapsed() < TIME_MAX,
+            "{} took {:?}",
+            script.get(..20).unwrap(),
+            start.elapsed()
+        );
+        assert!(
+            effects.unresolved.iter().any(|u| matches!(u.reason, TooLarge | Syntax)),
+            "{}",
+            script.get(..20).unwrap()
+        );
+        assert!(effects.unresolved.iter().all(|unresolved| unresolved.text.len() <= 200));
+    }
+}
+
+#[test]
+fn a_script_of_full_size_is_analysed() {
+    let effects = analysed(&"true;".repeat(13_107));
+    assert_eq!(effects.commands.len(), 13_107);
+    assert!(effects.unresolved.is_empty());
+}
+
+#[test]
+fn scripts_made_to_be_slow_are_not() {
+    for script in [
+        "a ".repeat(32_000),
+        format!("echo {}", "{".repeat(60_000)),
+        format!("echo {}", "{a,".repeat(20_000)),
+        format!("echo {}", "{a,b}".repeat(10_000)),
+        format!("ls {}", "[".repeat(60_000)),
+        "cd a;".repeat(13_000),
+        "cd a && ".repeat(8_000) + "ls",
+        (0..5_000).map(|index| format!("f{index}(){{ :;}};")).collect::<String>(),
+        (0..3_000).map(|index| format!("v{index}=1;")).collect::<String>() + &"$v1 ".repeat(8_000),
+        "\\\n".repeat(32_000),
+        "a[1".repeat(20_000),
+        format!("x=({})", "[a]=b ".repeat(10_000)),
+        "cat <<A\nb\nA\n".repeat(5_000),
+        format!("cat {}", "<<A ".repeat(15_000)),
+        "eval 'x';".repeat(7_000),
+        format!("(( {}1 ))", "a+".repeat(30_000)),
+        format!("sed '{}'", "s/a/b/;".repeat(9_000)),
+        "((a) ".repeat(12_000),
+    ] {
+        let start = Instant::now();
+        let _effects = analysed(&script);
+        assert!(
+            start.elapsed() < TIME_MAX,
+            "{} took {:?}",
+            script.get(..20).unwrap(),
+            start.elapsed()
+        );
+    }
+}
+
+#[test]
+fn nesting_up_to_the_bound_fits_the_stack() {
+    for (open, close) in [
+        ("$(", ")"),
+        ("( ", " )"),
+        ("{ ", ";}"),
+        ("${a:-", "}"),
+        ("\"$(", ")\""),
+        ("if ", ";then b;fi"),
+        ("while ", ";do b;done"),
+        ("<(", ")"),
+        ("f(){ ", ";}"),
+        ("case $(", ") in a) b;; esac"),
+        ("[[ $(", ") ]]"),
+        ("$((", "))"),
+        ("@(", ")"),
+        ("a=(\"$(", ")\")"),
+        ("coproc { ", ";}"),
+    ] {
+        for depth in [10, 20, 30, 40, 60, 63, 64, 65, 100] {
+            let script = format!("echo {}a{}", open.repeat(depth), close.repeat(depth));
+            let _effects = analysed(&script);
+            let script = format!("{}a{}", open.repeat(depth), close.repeat(depth));
+            let _effects = analysed(&script);
+        }
+    }
+}
+
+#[test]
+fn broken_scripts_are_refused() {
+    for script in [
+        "echo 'abc",
+        "echo \"abc",
+        "echo `abc",
+        "echo $(abc",
+        "echo ${abc",
+        "echo $((1",
+        "( ls",
+        "{ ls;",
+        "if ls; then",
+        "for",
+        "case x in",
+        "ls )",
+        "ls ;; ls",
+        "echo \\$(rm x)",
+        "ls\u{0}; rm x",
+        "| ls",
+        "&& ls",
+        "ls &&",
+        "fi",
+        "then",
+        "{rm x; }",
+        "a=(x #)\nrm y",
+        "ls > ",
+        "cat <<",
+        "function",
+        "echo $'a",
+        "x=$(cat <<A)\nb\nA",
+        "cat <<E\n\\\nE\nrm x\nE",
+    ] {
+        assert!(
+            reasons(&analysed(script)).contains(&Syntax),
+            "{script:?}: {:?}",
+            programs(&analysed(script))
+        );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_is_answered(script in ".{0,200}") {
+        let _effects = analysed(&script);
+    }
+
+    #[test]
+    fn any_mix_of_shell_tokens_is_answered(tokens in prop::collection::vec(token(), 0..60)) {
+        let script = tokens.concat();
+        let effects = analysed(&script);
+        for command in &effects.commands {
+            prop_assert!(command.span.end <= script.len() && command.span.start <= command.span.end);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let _effects = analysed(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+const TOKENS: &[&str] = &[
+    "$(",
+    ")",
+    "`",
+    "\"",
+    "'",
+    "\\",
+    "\n",
+    ";",
+    "&",
+    "|",
+    "<",
+    ">",
+    "<<E\n",
+    "E\n",
+    "((",
+    "))",
+    "[[",
+    "]]",
+    "{",
+    "}",
+    "${",
+    "}",
+    "$'",
+    "#",
+    " ",
+    "\t",
+    "if ",
+    "then ",
+    "fi",
+    "for x in ",
+    "do ",
+    "done",
+    "case ",
+    "esac",
+    " in ",
+    "a",
+    "b=",
+    "x",
+    "=(",
+    "$x",
+    "$((",
+    "eval ",
+    "sh -c ",
+    "env ",
+    "xargs ",
+    "find . -exec ",
+    "[",
+    "]",
+    "*",
+    "?",
+    "~",
+    "!",
+    "@(",
+    "..",
+    ",",
+    "-c",
+    "é",
+    "<(",
+    "cd ",
+    "f() ",
+    "git -c a=",
+    "\r",
+    "$[",
+    "<<-'E'\n",
+    "time ",
+    "coproc ",
+    "function ",
+    "sed s/a/b/",
+    "awk '",
+    "trap ",
+];
+
+fn token() -> impl Strategy<Value = String> {
+    prop::sample::select(TOKENS).prop_map(str::to_owned)
+}
