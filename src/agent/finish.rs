@@ -58,10 +58,10 @@ impl Agent {
         if ending.reason == FinishReason::RecordFailure {
             self.parts.journal.use_reserve();
         }
-        if ending.reason == FinishReason::Interrupted {
-            if let Err(fault) = self.refuse_open().await {
-                ending = self.worse(ending, &fault);
-            }
+        if ending.reason == FinishReason::Interrupted
+            && let Err(fault) = self.refuse_open().await
+        {
+            ending = self.worse(ending, &fault);
         }
         if let Err(fault) = self.close_journal(&ending) {
             ending = self.worse(ending, &fault);
@@ -132,10 +132,10 @@ impl Agent {
     fn result(&self, ending: &Ending) -> RunResult {
         let any_denied = !self.tally.denials.is_empty();
         let terminated = self.parts.chain.abort.cause() == StopCause::Termination;
-        let exit = match ending.reason.exit(any_denied) {
-            Exit::Interrupted if terminated => Exit::Terminated,
-            exit => exit,
-        };
+        let mut exit = ending.reason.exit(any_denied);
+        if exit == Exit::Interrupted && terminated {
+            exit = Exit::Terminated;
+        }
         RunResult {
             status: match ending.reason {
                 FinishReason::Stop if any_denied => "denied",

@@ -33,15 +33,15 @@ pub(super) fn open_session(
     let header = journal.state().header.clone();
     let earlier = journal.state().extension.run_contexts.last().cloned();
     let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
-    let recorded = recorded_policy(&state.join("audit"), directory.id())?;
-    let workspace = Path::new(&header.cwd);
-    let given = match config.policies.as_slice() {
-        [] => recorded.clone(),
-        named => policies::load(named, Some(workspace), &config.environment)?,
-    };
+    let record = policy_record(&state.join("audit"), directory.id())?;
+    let recorded = recorded_policy(&record)?;
+    let given = given_policy(config, Path::new(&header.cwd), &record)?;
+    // Each set must allow a call, so that whatever is given, nothing gets wider.
     let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
     let grounds = setup::grounds(config, Some(set))?;
-    refuse_wider(&grounds, &given, &recorded)?;
+    if !config.policies.is_empty() {
+        refuse_wider(&grounds, &given, &recorded)?;
+    }
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, _) = model::connect(&config.model, &config.environment)?;
     let prepared = setup::prepare(config, &grounds, model)?;
@@ -89,11 +89,30 @@ fn continued(
     Ok(config)
 }
 
-/// The policy that the session last ran under, from the text in its log.
-fn recorded_policy(
+/// What the command line names; otherwise what the session was given. Either stands between the
+/// layers of the machine as they are now: an administrator who took something back did so for
+/// sessions that go on, too.
+fn given_policy(
+    config: &RunConfig,
+    workspace: &Path,
+    record: &PolicyRecord,
+) -> Result<PolicySet, RunError> {
+    if !config.policies.is_empty() {
+        return policies::load(&config.policies, Some(workspace), &config.environment);
+    }
+    let first = record.sources.iter().filter(|source| source.part == 0).cloned();
+    let (given, extended): (Vec<_>, Vec<_>) = first.partition(|source| source.given);
+    let is_named = |source: &PolicySource| matches!(source.layer, Layer::Explicit | Layer::BuiltIn);
+    let named = given.into_iter().filter_map(source).filter(is_named).collect();
+    let extended: Vec<PolicySource> = extended.into_iter().filter_map(source).collect();
+    policies::load_again(named, &extended, workspace, &config.environment)
+}
+
+/// The record of the policy that the session last ran under.
+fn policy_record(
     directory: &Path,
     session: &crate::base::ids::Id,
-) -> Result<PolicySet, RunError> {
+) -> Result<PolicyRecord, RunError> {
     let path = log_path(directory, session);
     let unusable = |problem: String| RunError::Blocked(format!("its log {problem}"));
     let lines = Lines::open(&path).map_err(|error| unusable(error.to_string()))?;
@@ -107,19 +126,24 @@ fn recorded_policy(
             found = Some(session.policy);
         }
     }
-    let PolicyRecord { digest, sources } =
-        found.ok_or_else(|| unusable("holds no policy".to_owned()))?;
+    found.ok_or_else(|| unusable("holds no policy".to_owned()))
+}
+
+/// The policy of a record, from its text alone.
+fn recorded_policy(record: &PolicyRecord) -> Result<PolicySet, RunError> {
+    let PolicyRecord { digest, sources } = record;
     let mut parts: BTreeMap<u64, Vec<PolicySourceRecord>> = BTreeMap::new();
     for source in sources {
-        parts.entry(source.part).or_default().push(source);
+        parts.entry(source.part).or_default().push(source.clone());
     }
     let mut set: Option<PolicySet> = None;
     for sources in parts.into_values() {
         let part = recorded_part(sources)?;
         set = Some(set.map_or_else(|| part.clone(), |earlier| earlier.narrow(&part)));
     }
-    set.filter(|set| set.digest() == digest)
-        .ok_or_else(|| unusable(format!("holds a policy whose digest is not {digest}")))
+    set.filter(|set| set.digest() == *digest).ok_or_else(|| {
+        RunError::Blocked(format!("its log holds a policy whose digest is not {digest}"))
+    })
 }
 
 fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError> {

@@ -80,7 +80,7 @@ pub fn grounds(config: &RunConfig, set: Option<PolicySet>) -> Result<Grounds, Ru
         workspace: workspace.clone(),
         home,
         tmp: PathBuf::from("/tmp"),
-        protected: policies::protected(&state, &workspace, &config.policies, &config.environment),
+        protected: policies::protected(&state, &workspace, &set, &config.environment),
     };
     let policy = Arc::new(set.bind(&places)?);
     Ok(Grounds { workspace, store, state, policy })

@@ -302,3 +302,27 @@ fn sessions_can_be_listed_shown_exported_and_reduced() {
     assert!(reduced.json().is_object());
     rig.stoplog(&["session", "show", "nothing"]).exits(23).says(&["session list"]);
 }
+
+#[test]
+fn what_was_taken_back_since_is_taken_from_a_resumed_session_too() {
+    let rig = Rig::new();
+    rig.play(&[bash("touch one"), answer("done")], &[]).exits(0);
+    let configuration = rig.home().join(".config/stoplog");
+    fs::create_dir_all(&configuration).unwrap();
+    let policy = configuration.join("policy.toml");
+    fs::write(
+        &policy,
+        "version = 1\n[[command.rule]]\nid = \"no-touch\"\ndecision = \"deny\"\n\
+         reason = \"taken back\"\nprogram = \"touch\"\n",
+    )
+    .unwrap();
+    rig.script(&[bash("touch two"), answer("done")]);
+    let done = resume(&rig, &["again"]).exits(10);
+    assert_eq!(done.result()["denials"][0]["rule"], "no-touch");
+    // What is allowed again since stays as it was for the session.
+    fs::remove_file(&policy).unwrap();
+    rig.script(&[bash("touch three"), answer("done")]);
+    let done = resume(&rig, &["again"]).exits(10);
+    assert_eq!(done.result()["denials"][0]["rule"], "no-touch");
+    assert!(rig.has("one") && !rig.has("two") && !rig.has("three"));
+}
