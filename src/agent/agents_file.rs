@@ -57,12 +57,13 @@ impl Agent {
         let id = approved.subject().call.id.clone();
         let sandbox = Some(spec_digest(approved.spec()));
         let started = Started { call: id.clone(), sandbox };
-        drop(self.parts.log.append(&Body::Started(started))?);
+        self.parts.log.append(&Body::Started(started)).map(drop)?;
         let (toolbox, abort) = (Arc::clone(&self.parts.toolbox), self.parts.chain.abort.clone());
         let run = move || execute(approved, &toolbox, &abort);
         let outcome =
             tokio::task::spawn_blocking(run).await.map_err(|_panicked| Fault::LostCall)?;
-        drop(self.parts.log.append(&Body::Outcome(Box::new(outcome_record(&id, &outcome))))?);
+        let record = outcome_record(&id, &outcome);
+        self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
         Ok(outcome)
     }
 }

@@ -78,11 +78,19 @@ pub fn main() -> ExitCode {
     match carry_out(&context, cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {
-            let label = screen.paint(Tone::Bad, "error:");
-            screen.err(&format!("{label} {error}"));
+            tell(screen, &error);
             error.exit().into()
         }
     }
+}
+
+/// Prints an error. Those of a policy come with the place and a label of their own.
+fn tell(screen: Screen, error: &CommandError) {
+    if let CommandError::Run(RunError::Policy(diagnostics)) = error {
+        screen.err(diagnostics.render(screen.colours_err()).trim_end());
+        return;
+    }
+    screen.err(&format!("{} {error}", screen.paint(Tone::Bad, "error:")));
 }
 
 fn carry_out(context: &Context, command: Command) -> Outcome {

@@ -4,7 +4,7 @@ use super::args::{
     BehaviourArgs, ModelChoice, Output, PlaceArgs, ResumeArgs, RunArgs, Thinking, ToolCalls,
 };
 use super::screen::Tone;
-use super::{CommandError, Context, Outcome, json, progress};
+use super::{CommandError, Context, Outcome, json, progress, tell};
 use crate::agent::events::RunResult;
 use crate::base::exit::Exit;
 use crate::base::text::escape_keeping_lines;
@@ -58,7 +58,7 @@ fn failed_start(context: &Context, error: &CommandError) -> Outcome {
         "exit_code": error.exit().code(),
     });
     context.screen.out(&json(&object)?);
-    context.screen.err(&format!("error: {error}"));
+    tell(context.screen, error);
     Ok(error.exit())
 }
 

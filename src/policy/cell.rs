@@ -380,18 +380,18 @@ fn intersect(left: &Grants, right: &Grants) -> Grants {
     both
 }
 
-/// The rights that a list gives at a path: those of every grant that the path lies in.
+/// The rights that a list gives at a path: those of every grant that the path lies in. Only a grant of
+/// the path itself can say that it must exist.
 fn rights_at(grants: &Grants, path: &Path) -> Option<PlannedGrant> {
     let mut rights: Option<PlannedGrant> = None;
     for grant in grants.values().filter(|grant| is_within(path, &grant.path)) {
         let so_far = rights.get_or_insert_with(|| PlannedGrant {
             path: path.to_path_buf(),
             access: BTreeSet::new(),
-            optional: grant.optional,
+            optional: grants.get(path).is_none_or(|exact| exact.optional),
             well_known: grant.well_known,
         });
         so_far.access.extend(&grant.access);
-        so_far.optional &= grant.optional;
         so_far.well_known &= grant.well_known;
     }
     rights

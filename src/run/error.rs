@@ -23,7 +23,7 @@ pub enum RunError {
         problem: String,
     },
     /// A file that was named cannot be read.
-    #[error("cannot read `{}`: {source}", path.display())]
+    #[error("cannot read `{}`: {source}; give a file that exists and that you may read", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -33,7 +33,7 @@ pub fn fork(state: &Path, store: &Store, source: &SessionDirectory) -> Result<Id
         pid: std::process::id(),
         ..began
     };
-    drop(log.append(&Body::Session(Box::new(record)))?);
+    log.append(&Body::Session(Box::new(record))).map(drop)?;
     store.fork(source, id.clone(), &Clock::System)?;
     let end = End {
         finish: Untrusted::new("forked"),
@@ -44,6 +44,6 @@ pub fn fork(state: &Path, store: &Store, source: &SessionDirectory) -> Result<Id
         tokens: (0, 0),
         cause: Some(Untrusted::new(format!("a copy of session {}", source.id()))),
     };
-    drop(log.append(&Body::End(Box::new(end)))?);
+    log.append(&Body::End(Box::new(end))).map(drop)?;
     Ok(id)
 }

@@ -27,20 +27,48 @@ pub fn load(
     workspace: Option<&Path>,
     environment: &Environment,
 ) -> Result<PolicySet, RunError> {
+    let default = [DEFAULT_POLICY.to_owned()];
+    let named = if named.is_empty() { &default } else { named };
+    let named = named.iter().map(|name| by_name(name)).collect::<Result<Vec<_>, _>>()?;
+    load_sources(layers(named, workspace, environment)?)
+}
+
+/// Loads the policies that an earlier run was given, as its log holds them, with the administrator's,
+/// the user's and the workspace's as they are now.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_again(
+    named: Vec<PolicySource>,
+    extended: &[PolicySource],
+    workspace: &Path,
+    environment: &Environment,
+) -> Result<PolicySet, RunError> {
+    let known: Vec<PolicySource> = named.iter().chain(extended).cloned().collect();
+    let resolve = |name: &str| {
+        let recorded = known.iter().find(|source| source.name == name).cloned();
+        recorded.or_else(|| read_file(Path::new(name), Layer::Explicit).ok())
+    };
+    let sources = layers(named, Some(workspace), environment)?;
+    policy::load(sources, &resolve).map_err(RunError::Policy)
+}
+
+/// `named` between the layers around it.
+fn layers(
+    named: Vec<PolicySource>,
+    workspace: Option<&Path>,
+    environment: &Environment,
+) -> Result<Vec<PolicySource>, RunError> {
     let mut sources = Vec::new();
     sources.extend(administrator(Path::new(ADMINISTRATOR_FILE))?);
     if let Some(directory) = environment.config_directory() {
         sources.extend(optional(&directory.join("policy.toml"), Layer::User)?);
     }
-    let default = [DEFAULT_POLICY.to_owned()];
-    let named = if named.is_empty() { &default } else { named };
-    for name in named {
-        sources.push(by_name(name)?);
-    }
+    sources.extend(named);
     if let Some(workspace) = workspace {
         sources.extend(optional(&workspace.join(WORKSPACE_FILE), Layer::Workspace)?);
     }
-    load_sources(sources)
+    Ok(sources)
 }
 
 /// Loads exactly `sources`; what they extend is a built-in name or a file.
@@ -131,14 +159,14 @@ fn read_file(path: &Path, layer: Layer) -> Result<PolicySource, String> {
 pub fn protected(
     state: &Path,
     workspace: &Path,
-    named: &[String],
+    set: &PolicySet,
     environment: &Environment,
 ) -> Vec<PathBuf> {
     let mut protected = vec![state.to_owned(), PathBuf::from("/etc/stoplog")];
     protected.extend(environment.config_directory());
     protected.push(workspace.join(WORKSPACE_FILE));
-    let files = named.iter().filter(|name| built_in_source(name).is_none());
-    protected.extend(files.filter_map(|name| std::fs::canonicalize(name).ok()));
+    let files = set.files().into_iter().filter(|file| file.layer == Layer::Explicit);
+    protected.extend(files.filter_map(|file| std::fs::canonicalize(&file.name).ok()));
     protected
 }
 

@@ -35,15 +35,15 @@ pub(super) fn open_session(
     let header = journal.state().header.clone();
     let earlier = journal.state().extension.run_contexts.last().cloned();
     let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
-    let recorded = recorded_policy(&state.join("audit"), directory.id())?;
-    let workspace = Path::new(&header.cwd);
-    let given = match config.policies.as_slice() {
-        [] => recorded.clone(),
-        named => policies::load(named, Some(workspace), &config.environment)?,
-    };
+    let record = last_start(&state.join("audit"), directory.id())?.policy;
+    let recorded = recorded_policy(&record)?;
+    let given = given_policy(config, Path::new(&header.cwd), &record)?;
+    // Each set must allow a call, so that whatever is given, nothing gets wider.
     let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
     let grounds = setup::grounds(config, Some(set))?;
-    refuse_wider(&grounds, &given, &recorded)?;
+    if !config.policies.is_empty() {
+        refuse_wider(&grounds, &given, &recorded)?;
+    }
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, _) = model::connect(&config.model, &config.environment)?;
     let prepared = setup::prepare(config, &grounds, model)?;
@@ -92,24 +92,23 @@ fn continued(
     Ok(config)
 }
 
-/// The policy that the session last ran under, from the text in its log.
-fn recorded_policy(
-    directory: &Path,
-    session: &crate::base::ids::Id,
+/// What the command line names; otherwise what the session was given. Either stands between the
+/// layers of the machine as they are now: an administrator who took something back did so for
+/// sessions that go on, too.
+fn given_policy(
+    config: &RunConfig,
+    workspace: &Path,
+    record: &PolicyRecord,
 ) -> Result<PolicySet, RunError> {
-    let PolicyRecord { digest, sources } = last_start(directory, session)?.policy;
-    let mut parts: BTreeMap<u64, Vec<PolicySourceRecord>> = BTreeMap::new();
-    for source in sources {
-        parts.entry(source.part).or_default().push(source);
+    if !config.policies.is_empty() {
+        return policies::load(&config.policies, Some(workspace), &config.environment);
     }
-    let mut set: Option<PolicySet> = None;
-    for sources in parts.into_values() {
-        let part = recorded_part(sources)?;
-        set = Some(set.map_or_else(|| part.clone(), |earlier| earlier.narrow(&part)));
-    }
-    set.filter(|set| set.digest() == digest).ok_or_else(|| {
-        RunError::Blocked(format!("its log holds a policy whose digest is not {digest}"))
-    })
+    let first = record.sources.iter().filter(|source| source.part == 0).cloned();
+    let (given, extended): (Vec<_>, Vec<_>) = first.partition(|source| source.given);
+    let is_named = |source: &PolicySource| matches!(source.layer, Layer::Explicit | Layer::BuiltIn);
+    let named = given.into_iter().filter_map(source).filter(is_named).collect();
+    let extended: Vec<PolicySource> = extended.into_iter().filter_map(source).collect();
+    policies::load_again(named, &extended, workspace, &config.environment)
 }
 
 /// The last record of a run's start that holds the policy's text.
@@ -131,6 +130,23 @@ pub(super) fn last_start(
         }
     }
     found.ok_or_else(|| unusable("holds no policy".to_owned()))
+}
+
+/// The policy of a record, from its text alone.
+fn recorded_policy(record: &PolicyRecord) -> Result<PolicySet, RunError> {
+    let PolicyRecord { digest, sources } = record;
+    let mut parts: BTreeMap<u64, Vec<PolicySourceRecord>> = BTreeMap::new();
+    for source in sources {
+        parts.entry(source.part).or_default().push(source.clone());
+    }
+    let mut set: Option<PolicySet> = None;
+    for sources in parts.into_values() {
+        let part = recorded_part(sources)?;
+        set = Some(set.map_or_else(|| part.clone(), |earlier| earlier.narrow(&part)));
+    }
+    set.filter(|set| set.digest() == *digest).ok_or_else(|| {
+        RunError::Blocked(format!("its log holds a policy whose digest is not {digest}"))
+    })
 }
 
 fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError> {

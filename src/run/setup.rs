@@ -29,7 +29,7 @@ use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
 use crate::model::{Model, RetryPolicy, ToolCallStyle, ToolDefinition};
-use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
+use crate::policy::{BoundPolicy, Places, PolicySet, Remember, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
     ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
@@ -80,7 +80,7 @@ pub fn grounds(config: &RunConfig, set: Option<PolicySet>) -> Result<Grounds, Ru
         workspace: workspace.clone(),
         home,
         tmp: PathBuf::from("/tmp"),
-        protected: policies::protected(&state, &workspace, &config.policies, &config.environment),
+        protected: policies::protected(&state, &workspace, &set, &config.environment),
     };
     let policy = Arc::new(set.bind(&places)?);
     Ok(Grounds { workspace, store, state, policy })
@@ -440,7 +440,9 @@ pub(super) fn guardian(
 
 pub(super) fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
     let prompter = if config.headless { Prompter::Headless } else { Prompter::Terminal };
-    Permission::new(prompter, policy.permission().timeout_ms.map(Duration::from_millis))
+    let stage =
+        Permission::new(prompter, policy.permission().timeout_ms.map(Duration::from_millis));
+    if policy.permission().remember == Some(Remember::Never) { stage.that_forgets() } else { stage }
 }
 
 /// Who is at the terminal, for grant records.

@@ -2,7 +2,13 @@
 //! how the process ends. One file for each question; every refusal stands beside the control in which
 //! the same thing goes through.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    reason = "a test may fail loudly"
+)]
 #![expect(
     clippy::disallowed_methods,
     reason = "these tests start the program and read their place"

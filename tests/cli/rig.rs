@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -36,7 +36,11 @@ pub(crate) struct Done {
 pub(crate) struct Live {
     child: Child,
     start: Instant,
+    stdout: Option<Reader>,
+    stderr: Option<Reader>,
 }
+
+type Reader = thread::JoinHandle<Vec<u8>>;
 
 impl Rig {
     /// Not below `/tmp`, which a cell replaces by its own. The same directory for everybody: a run as
@@ -219,7 +223,11 @@ impl Rig {
 
 impl Live {
     pub(crate) fn start(mut command: Command) -> Self {
-        Self { child: command.spawn().unwrap(), start: Instant::now() }
+        let mut child = command.spawn().unwrap();
+        // Read from the start: a process that nobody reads from waits.
+        let stdout = child.stdout.take().map(collect);
+        let stderr = child.stderr.take().map(collect);
+        Self { child, start: Instant::now(), stdout, stderr }
     }
 
     pub(crate) fn id(&self) -> u32 {
@@ -252,24 +260,22 @@ impl Live {
 
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Done {
-        let stdout = self.child.stdout.take().map(collect);
-        let stderr = self.child.stderr.take().map(collect);
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
             if self.start.elapsed() > HANGS {
                 self.child.kill().unwrap();
-                panic!("the program hangs: {:?}", read(stderr));
+                panic!("the program hangs: {:?}", read(self.stderr));
             }
             thread::sleep(Duration::from_millis(3));
         };
         let took = self.start.elapsed();
-        Done { status, stdout: read(stdout), stderr: read(stderr), took }
+        Done { status, stdout: read(self.stdout), stderr: read(self.stderr), took }
     }
 }
 
-fn collect(mut from: impl std::io::Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+fn collect(mut from: impl std::io::Read + Send + 'static) -> Reader {
     thread::spawn(move || {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut from, &mut bytes).unwrap();
@@ -277,7 +283,7 @@ fn collect(mut from: impl std::io::Read + Send + 'static) -> thread::JoinHandle<
     })
 }
 
-fn read(reader: Option<thread::JoinHandle<Vec<u8>>>) -> String {
+fn read(reader: Option<Reader>) -> String {
     let bytes = reader.map(|reader| reader.join().unwrap()).unwrap_or_default();
     String::from_utf8(bytes).unwrap()
 }
@@ -329,15 +335,23 @@ impl Done {
         last
     }
 
+    /// The results, in the order of the calls; they come in the order in which calls end.
+    fn results_in_order(&self) -> Vec<Value> {
+        let results = self.events_of("tool_result");
+        let of =
+            |call: &Value| results.iter().find(|result| result["call"] == call["call"]).cloned();
+        self.events_of("tool_call").iter().filter_map(of).collect()
+    }
+
     /// What the model was told of each call, in order.
     pub(crate) fn results(&self) -> Vec<String> {
-        let results = self.events_of("tool_result");
+        let results = self.results_in_order();
         results.iter().map(|event| event["content"].as_str().unwrap().to_owned()).collect()
     }
 
     /// The status of each call, in order.
     pub(crate) fn statuses(&self) -> Vec<String> {
-        let results = self.events_of("tool_result");
+        let results = self.results_in_order();
         results.iter().map(|event| event["status"].as_str().unwrap().to_owned()).collect()
     }
 }
@@ -370,9 +384,4 @@ pub(crate) fn answer(text: &str) -> Value {
 
 pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
-}
-
-/// Makes a file that may be run.
-pub(crate) fn runnable(path: &str) {
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }

@@ -224,11 +224,12 @@ fn g14_a_resumed_session_gets_what_it_had_or_less() {
     let less = ["--policy", "readonly", "--policy", &narrower, "--tools", "list", "even more"];
     let done = resume(&rig, &less).exits(10);
     assert_eq!(done.result()["denials"][0]["rule"], "no-list");
-    // And stays: the session has no more than the last run had.
-    resume(&rig, &["--policy", "readonly", "wider again"])
-        .exits(23)
-        .says(&["may only be narrowed"]);
+    // And stays: whoever takes the further policy away again does not get back what it took.
+    rig.script(&[calls(&[("list", json!({}))]), answer("done")]);
+    let done = resume(&rig, &["--policy", "readonly", "wider again"]).exits(10);
+    assert_eq!(done.result()["denials"][0]["rule"], "no-list");
     resume(&rig, &["--tools", "read", "wider again"]).exits(23).says(&["never had the tool"]);
+    rig.stoplog(&["audit", "verify"]).exits(0);
 }
 
 #[test]
@@ -301,4 +302,28 @@ fn sessions_can_be_listed_shown_exported_and_reduced() {
     let reduced = rig.stoplog(&["session", "reduce", journal.to_str().unwrap(), "--json"]).exits(0);
     assert!(reduced.json().is_object());
     rig.stoplog(&["session", "show", "nothing"]).exits(23).says(&["session list"]);
+}
+
+#[test]
+fn what_was_taken_back_since_is_taken_from_a_resumed_session_too() {
+    let rig = Rig::new();
+    rig.play(&[bash("touch one"), answer("done")], &[]).exits(0);
+    let configuration = rig.home().join(".config/stoplog");
+    fs::create_dir_all(&configuration).unwrap();
+    let policy = configuration.join("policy.toml");
+    fs::write(
+        &policy,
+        "version = 1\n[[command.rule]]\nid = \"no-touch\"\ndecision = \"deny\"\n\
+         reason = \"taken back\"\nprogram = \"touch\"\n",
+    )
+    .unwrap();
+    rig.script(&[bash("touch two"), answer("done")]);
+    let done = resume(&rig, &["again"]).exits(10);
+    assert_eq!(done.result()["denials"][0]["rule"], "no-touch");
+    // What is allowed again since stays as it was for the session.
+    fs::remove_file(&policy).unwrap();
+    rig.script(&[bash("touch three"), answer("done")]);
+    let done = resume(&rig, &["again"]).exits(10);
+    assert_eq!(done.result()["denials"][0]["rule"], "no-touch");
+    assert!(rig.has("one") && !rig.has("two") && !rig.has("three"));
 }

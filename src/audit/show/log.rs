@@ -26,8 +26,8 @@ pub fn log_line(row: &Row) -> String {
 pub(super) fn summary(body: &Body) -> String {
     match body {
         Body::Session(session) => {
-            let login =
-                session.login.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
+            let unknown = || "an unknown login".to_owned();
+            let login = session.login.as_ref().map_or_else(unknown, ToString::to_string);
             let verb = if session.resumed { "resumed" } else { "began" };
             format!(
                 "{} {verb} by {login} (uid {}) on {} as {}, {}, policy {}",

@@ -18,6 +18,14 @@ struct Call {
     outcome: Option<Place>,
 }
 
+impl Call {
+    /// Approved, and nothing came of it yet.
+    fn is_pending(&self) -> bool {
+        let is_approved = self.decision.is_some_and(|(_, ruling)| ruling == Ruling::Approved);
+        is_approved && self.started.is_none() && self.outcome.is_none()
+    }
+}
+
 /// The gaps, in the order of the records that show them.
 pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
     let mut calls: BTreeMap<&Id, Call> = BTreeMap::new();
@@ -50,11 +58,9 @@ pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
                 let unstarted = known.started.is_none();
                 note(&mut gaps, unstarted, GapKind::OutcomeWithoutStart, call, place);
             }
-            Meaning::Session(_)
-            | Meaning::Checkpoint(_)
-            | Meaning::Recovered
-            | Meaning::End
-            | Meaning::Other => {}
+            // What was approved and had not started when a process died is decided anew.
+            Meaning::Session(_) => calls.retain(|_, known| !known.is_pending()),
+            Meaning::Checkpoint(_) | Meaning::Recovered | Meaning::End | Meaning::Other => {}
         }
     }
     for (call, known) in calls {
@@ -65,9 +71,7 @@ pub(super) fn gaps(facts: &Facts, chain: &Chain) -> Vec<Gap> {
 }
 
 fn note_missing_half(gaps: &mut Vec<Gap>, call: &Id, known: &Call) {
-    if let (Some((place, Ruling::Approved)), None, None) =
-        (known.decision, known.started, known.outcome)
-    {
+    if let Some((place, _)) = known.decision.filter(|_| known.is_pending()) {
         note(gaps, true, GapKind::DecisionWithoutStart, call, place);
     }
     if let (Some(place), None) = (known.started, known.outcome) {

@@ -109,6 +109,20 @@ pub enum GapKind {
 }
 
 impl GapKind {
+    /// Whether a call that is under way looks like this, so that it says nothing in a log without an
+    /// end.
+    const fn may_be_under_way(self) -> bool {
+        match self {
+            Self::DecisionWithoutStart | Self::StartWithoutOutcome => true,
+            Self::StartWithoutDecision
+            | Self::StartAfterDenial
+            | Self::OutcomeWithoutStart
+            | Self::OutcomeWithoutDecision
+            | Self::Repeated
+            | Self::RulingContradictsStages => false,
+        }
+    }
+
     /// The gap in words.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
@@ -164,10 +178,10 @@ pub struct Report {
 impl Report {
     /// The answer in one word.
     #[must_use]
-    pub const fn status(&self) -> Status {
+    pub fn status(&self) -> Status {
         if !self.problems.is_empty() {
             Status::Damaged
-        } else if !self.gaps.is_empty() {
+        } else if self.gaps.iter().any(|gap| self.is_ended || !gap.kind.may_be_under_way()) {
             Status::Gaps
         } else if self.is_ended && self.torn_bytes == 0 {
             Status::Intact

@@ -105,6 +105,7 @@ impl Terminal {
 /// The editor's thread may have left the terminal in raw mode.
 fn restore(before: Option<&Termios>) {
     if let Some(before) = before {
-        drop(tcsetattr(std::io::stdin(), OptionalActions::Now, before));
+        let restored = tcsetattr(std::io::stdin(), OptionalActions::Now, before);
+        debug_assert!(restored.is_ok(), "the terminal is still there");
     }
 }

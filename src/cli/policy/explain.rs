@@ -87,9 +87,8 @@ fn rules(context: &Context, args: &ExplainArgs) -> Result<Rules, CommandError> {
     let home = home.map(|home| std::fs::canonicalize(&home).unwrap_or(home));
     // An explanation needs no state directory; where there is one, its protection is explained too.
     let state = state_directory(context.state_directory.as_deref(), &context.environment).ok();
-    let named = &args.place.policy;
     let protected = state
-        .map_or_else(Vec::new, |state| protected(&state, &workspace, named, &context.environment));
+        .map_or_else(Vec::new, |state| protected(&state, &workspace, &set, &context.environment));
     let places =
         Places { workspace: workspace.clone(), home: home.clone(), tmp: "/tmp".into(), protected };
     let policy = set.bind(&places).map_err(|error| CommandError::new(Exit::Policy, error))?;
