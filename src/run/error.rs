@@ -5,7 +5,7 @@ use crate::base::exit::Exit;
 use crate::model::{ModelError, RecordingError};
 use crate::policy::{BindError, Diagnostics};
 use crate::sandbox::SetupFailed;
-use crate::session::{SessionError, StoreError};
+use crate::session::{ForkError, SessionError, StoreError};
 use std::path::PathBuf;
 
 /// Why a run could not start.
@@ -45,6 +45,9 @@ pub enum RunError {
     /// The model's attempts cannot be recorded.
     #[error("{0}; give the name of a new file")]
     Recording(#[from] RecordingError),
+    /// The session cannot be forked.
+    #[error("{0}")]
+    Fork(#[from] ForkError),
     /// The session cannot be used.
     #[error("{0}")]
     Session(#[from] SessionError),
@@ -94,7 +97,7 @@ impl RunError {
             Self::Session(SessionError::DiskFull { .. }) => Exit::Record,
             Self::Session(_) => Exit::Session,
             Self::Store(_) => Exit::Usage,
-            Self::Wider(_) | Self::Blocked(_) => Exit::Session,
+            Self::Wider(_) | Self::Blocked(_) | Self::Fork(_) => Exit::Session,
             Self::Audit(_) | Self::AuditDirectory { .. } => Exit::Record,
             Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
             Self::Machine(_) => Exit::Fault,

@@ -86,7 +86,7 @@ async fn decide_and_run(
     log: &mut AuditWriter,
 ) -> Result<ExecOutcome, RunError> {
     let abort = AbortSignal::new();
-    signals::listen(&abort)?;
+    let _listening = signals::listen(&abort)?;
     let mut chain = chain(config, grounds, &abort)?;
     let base = Arc::clone(&chain.cell);
     let argv = argv.to_vec();

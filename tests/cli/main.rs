@@ -13,7 +13,6 @@
     clippy::disallowed_methods,
     reason = "these tests start the program and read their place"
 )]
-#![expect(clippy::print_stdout, reason = "a test says what it could not show")]
 
 mod bad_input;
 mod bugs;

@@ -177,10 +177,7 @@ impl Rig {
         let text = fs::read_to_string(self.journal()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
         lines
-            .flat_map(|line| match line {
-                Value::Array(facts) => facts,
-                single => vec![single],
-            })
+            .flat_map(|line| if let Value::Array(facts) = line { facts } else { vec![line] })
             .collect()
     }
 
