@@ -24,6 +24,8 @@ use std::collections::HashSet;
 
 /// Bytes of a token where no answer has told better: low, so that the window is rather met too early.
 const BYTES_PER_TOKEN: u64 = 3;
+/// Bytes of a token at most, whatever a server counts.
+const BYTES_PER_TOKEN_MAX: u64 = 8;
 /// What must be replaced at least; a summary of less would hardly be smaller.
 const REPLACED_BYTES_MIN: usize = 2_000;
 /// The tail that stays whole is at most this part of the conversation.
@@ -64,7 +66,8 @@ impl Gauge {
     pub(super) fn learn(&mut self, request: &ModelRequest, usage: Usage) {
         let bytes = request_bytes(request);
         if !usage.estimated && usage.input > 0 && bytes > 0 {
-            *self = Self { tokens: usage.input, bytes };
+            let tokens = usage.input.max(bytes / BYTES_PER_TOKEN_MAX);
+            *self = Self { tokens, bytes };
         }
     }
 
@@ -171,7 +174,8 @@ impl Agent {
         let shown: Vec<String> = older.iter().map(|item| shown(item, most)).collect();
         let text = shown.join("\n\n");
         let window = self.parts.settings.context_window.unwrap_or(u64::MAX);
-        let room = usize::try_from(window / 2 * BYTES_PER_TOKEN).unwrap_or(usize::MAX);
+        let room =
+            usize::try_from((window / 2).saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
         Source {
             text: head_and_tail(&text, room),
             messages: older.len(),

@@ -295,12 +295,16 @@ impl Agent {
         Ok(State::Ended(Ending::stop(answer)))
     }
 
-    fn inject_background(&mut self) -> Result<bool, Fault> {
+    pub(super) fn inject_background(&mut self) -> Result<bool, Fault> {
         let results = self.parts.background.take();
         if results.is_empty() {
             return Ok(false);
         }
-        let runs = results.iter().map(|result| result.run.clone()).collect();
+        // Delivery is recorded for producers that the journal knows as sub-agents.
+        let waiting = self.parts.journal.state().undelivered();
+        let waiting = waiting.iter().map(|agent| &agent.started.run_id);
+        let runs = waiting.filter(|run| results.iter().any(|result| result.run == **run));
+        let runs = runs.cloned().collect();
         self.parts.journal.inject(&message(&results), InjectionSource::Background, runs)?;
         self.tell(Event::Background { results: results.len() });
         Ok(true)

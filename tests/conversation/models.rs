@@ -65,11 +65,11 @@ fn a_window_that_is_nearly_full_leads_to_a_summary() {
     let rig = Rig::new();
     rig.write("w/long.txt", &"many words on a line\n".repeat(700));
     let read = Turn::default().call("c", "read", r#"{"path":"long.txt"}"#).finish("tool_calls");
-    let mut replies: Vec<Reply> = (0..3).map(|_| Reply::chat_stream(&read)).collect();
+    let mut replies: Vec<Reply> = (0..2).map(|_| Reply::chat_stream(&read)).collect();
     replies.push(Reply::chat_stream(&Turn::text("## Task: read\n## Done: read it")));
     replies.push(Reply::chat_stream(&Turn::text("done")));
     let server = Server::start(replies);
-    provider(&rig, &server.base_url(), "[providers.team.models.small]\ncontext_window = 12000\n");
+    provider(&rig, &server.base_url(), "[providers.team.models.small]\ncontext_window = 6000\n");
     let arguments = ["run", "--model", "team/small", "--headless", "--output", "stream-json", "go"];
     let (out, err, code) = rig.run(&arguments);
     assert_eq!(code, 0, "{err}\n{out}");

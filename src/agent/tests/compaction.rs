@@ -44,9 +44,10 @@ fn near_the_window_older_messages_become_a_summary_within_the_run() {
 #[test]
 fn a_conversation_that_the_model_refuses_is_summarised_and_gone_on_with() {
     let mut rig = Rig::new();
-    let end = format!("{OVERFLOW}\n{{\"expect\":\"Go on with the task\",\"text\":\"done\"}}");
+    let end = format!("{OVERFLOW}\n{{\"text\":\"done\"}}");
     let ran = rig.run("go", &format!("{}{SUMMARY}\n", script(4, &end)));
     assert_eq!((ran.result.answer.as_str(), compactions(&ran)), ("done", 1), "{:?}", ran.result);
+    assert!(ran.said().iter().any(|said| said.contains("Go on with the task")));
     assert!(ran.state.is_idle());
     let contexts = &ran.state.extension.run_contexts;
     assert_eq!(contexts.len(), 2, "the further run is bound to the same rules");

@@ -5,11 +5,14 @@ use crate::agent::background::BackgroundQueue;
 use crate::agent::events::{Event, RunResult};
 use crate::agent::settings::{AgentSettings, Budget};
 use crate::agent::{Agent, Parts, Start};
-use crate::audit::record::{Body, Record};
+use crate::audit::record::{
+    Body, PolicyRecord, PolicySourceRecord, Record, Session as SessionRecord,
+};
 use crate::audit::{AuditWriter, Redactor};
 use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::base::ids::Id;
+use crate::base::text::Untrusted;
 use crate::call::request::ToolName;
 use crate::chain::Chain;
 use crate::chain::abort::AbortSignal;
@@ -128,7 +131,7 @@ impl Rig {
             model: Arc::new(model),
             chain: self.chain(),
             toolbox: Arc::new(Toolbox::new(Arc::new(self.cell()), None)),
-            log: AuditWriter::open(&audit, &self.session, redactor, Clock::System).unwrap(),
+            log: self.began(AuditWriter::open(&audit, &self.session, redactor, Clock::System)),
             background: self.background.clone(),
             listener,
             recording: self.recording.clone(),
@@ -136,6 +139,37 @@ impl Rig {
             in_flight: Vec::new(),
         };
         (Agent::new(parts), events)
+    }
+
+    /// A log must begin with the run.
+    fn began(&self, log: Result<AuditWriter, crate::audit::AuditError>) -> AuditWriter {
+        let mut log = log.unwrap();
+        let text = Untrusted::new(policy::built_in("readonly").unwrap());
+        let source = PolicySourceRecord {
+            name: Untrusted::new("readonly"),
+            layer: "built-in".to_owned(),
+            part: 0,
+            given: true,
+            text,
+        };
+        let record = SessionRecord {
+            session: self.session.clone(),
+            program: "test".to_owned(),
+            resumed: self.journal().exists(),
+            uid: 1,
+            login: None,
+            host: Untrusted::new("h"),
+            pid: 1,
+            role: Untrusted::new("none"),
+            headless: true,
+            places: std::collections::BTreeMap::new(),
+            policy: PolicyRecord { digest: self.policy().set().digest(), sources: vec![source] },
+            tools: Vec::new(),
+            model: Untrusted::new("test"),
+            enforced: serde_json::Value::Null,
+        };
+        log.append(&Body::Session(Box::new(record))).map(drop).unwrap();
+        log
     }
 
     fn open_journal(&self, settings: &AgentSettings) -> Journal {

@@ -1,9 +1,10 @@
 //! Background results, and how much history goes to the model.
 
-use super::rig::Rig;
+use super::rig::{Rig, script_model};
 use crate::agent::background::{BackgroundQueue, BackgroundResult};
 use crate::agent::events::{Event, FinishReason};
 use crate::base::ids::Id;
+use crate::session::{Counters, Extension, SubAgentFinished, SubAgentStarted};
 
 const REFUSED: &str = r#"{"calls":[{"name":"write","arguments":{"path":"a","content":"x"}}]}"#;
 
@@ -79,4 +80,33 @@ fn history_is_cut_at_a_user_message_and_told() {
     let cut = ran.repairs("history");
     assert!(cut.iter().any(|sentence| sentence.contains("message")), "{cut:?}");
     assert!(ran.said().len() > 3, "the journal keeps everything");
+}
+
+#[test]
+fn a_result_of_a_sub_agent_is_recorded_as_delivered() {
+    // B23: the producer's start and end are in the journal, its result goes in once.
+    let mut rig = Rig::new();
+    let (mut agent, _events) = rig.agent(script_model("{\"text\":\"never asked\"}"));
+    let delivered = result("found it");
+    let journal = &mut agent.parts.journal;
+    let operation_id = journal.begin_run("go", None).unwrap();
+    let started = SubAgentStarted {
+        operation_id,
+        run_id: delivered.run.clone(),
+        session_id: Id::new(),
+        label: "scan".to_owned(),
+        background: true,
+    };
+    let finished = SubAgentFinished {
+        run_id: delivered.run.clone(),
+        outcome: "completed".to_owned(),
+        text: "found it".to_owned(),
+        usage: Counters::default(),
+    };
+    journal.note(Extension::SubAgentStarted(started)).unwrap();
+    journal.note(Extension::SubAgentFinished(finished)).unwrap();
+    agent.parts.background.push(delivered);
+    assert!(agent.inject_background().unwrap());
+    assert!(!agent.inject_background().unwrap(), "once");
+    assert!(agent.parts.journal.state().undelivered().is_empty());
 }
