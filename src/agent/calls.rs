@@ -363,21 +363,8 @@ impl Agent {
     fn finish_call(&mut self, ran: Ran) -> Result<CallResult, Fault> {
         let Ran { place, id, started, outcome } = ran;
         self.tally.executed += 1;
-        let result = Digest::of(outcome.text.as_bytes());
-        let duration_ms = u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX);
-        let paths = outcome.files_written.iter();
-        let record = OutcomeRecord {
-            call: id.clone(),
-            exit: outcome.exit,
-            stdout_bytes: outcome.stdout_bytes,
-            stderr_bytes: outcome.stderr_bytes,
-            truncated: outcome.truncated,
-            result: Some(result),
-            files_written: paths.map(|path| Untrusted::new(path.to_string_lossy())).collect(),
-            limits_hit: outcome.limits_hit.iter().map(|limit| Untrusted::new(*limit)).collect(),
-            enforced: outcome.enforced,
-            duration_ms,
-        };
+        let record = outcome_record(&id, &outcome);
+        let duration_ms = record.duration_ms;
         self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
         let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
         self.settle(&started, kind, outcome.text.clone())?;
@@ -445,6 +432,23 @@ impl Agent {
             self.parts.log.append(&Body::Hook(Box::new(record))).map(drop)?;
         }
         Ok(())
+    }
+}
+
+/// What the log keeps of an outcome.
+pub(super) fn outcome_record(id: &Id, outcome: &Outcome) -> OutcomeRecord {
+    let paths = outcome.files_written.iter();
+    OutcomeRecord {
+        call: id.clone(),
+        exit: outcome.exit.clone(),
+        stdout_bytes: outcome.stdout_bytes,
+        stderr_bytes: outcome.stderr_bytes,
+        truncated: outcome.truncated,
+        result: Some(Digest::of(outcome.text.as_bytes())),
+        files_written: paths.map(|path| Untrusted::new(path.to_string_lossy())).collect(),
+        limits_hit: outcome.limits_hit.iter().map(|limit| Untrusted::new(*limit)).collect(),
+        enforced: outcome.enforced.clone(),
+        duration_ms: u64::try_from(outcome.duration.as_millis()).unwrap_or(u64::MAX),
     }
 }
 

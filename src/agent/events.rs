@@ -36,6 +36,13 @@ pub enum Event {
         /// The words.
         content: String,
     },
+    /// The workspace's AGENTS.md was put into the conversation as data, or could not be.
+    AgentsFile {
+        /// Its size in bytes, as far as it was read.
+        bytes: usize,
+        /// `ok`, `failed` or `denied`.
+        status: &'static str,
+    },
     /// A piece of the answer.
     TextDelta {
         /// The piece.
@@ -239,6 +246,7 @@ impl Event {
             | Self::ToolCall { arguments: content, .. } => content.clear(),
             Self::Result(result) => result.answer.clear(),
             Self::Init { .. }
+            | Self::AgentsFile { .. }
             | Self::Decision { .. }
             | Self::Retry { .. }
             | Self::Repair { .. }

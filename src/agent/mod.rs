@@ -4,6 +4,7 @@
 //! The loop holds no domain rule and opens nothing: it asks the model, sends every call through the
 //! chain, has approved ones carried out, writes down what came of it, and decides whether to go on.
 
+pub mod agents_file;
 pub mod background;
 mod calls;
 mod compact;
@@ -62,6 +63,8 @@ pub struct Parts {
     pub listener: Listener,
     /// Where each attempt is recorded as a line of a script, if that was asked for.
     pub recording: Option<Arc<Recording>>,
+    /// Whether the workspace has an AGENTS.md that is to be put before the model.
+    pub agents_file: bool,
     /// For a resumed session: what had been in flight, one sentence each.
     pub in_flight: Vec<String>,
 }
@@ -138,6 +141,7 @@ impl Agent {
                 self.parts.journal.begin_run(&task, None)?;
                 self.note_context()?;
                 self.tell(Event::UserMessage { content: task });
+                self.inject_agents_file().await?;
                 State::AwaitingModel
             }
             Start::Interrupted => {
@@ -171,3 +175,6 @@ impl Agent {
         (self.parts.listener)(&event);
     }
 }
+
+#[cfg(test)]
+mod tests;

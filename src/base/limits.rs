@@ -54,6 +54,8 @@ pub const PERMISSION_TIME_MAX: Duration = Duration::from_millis(300_000);
 pub const BACKGROUND_DRAIN_ROUNDS_MAX: u32 = 3;
 /// Messages of history that are sent to the model. Source: TinyElf `DEFAULT_MAX_HISTORY`.
 pub const HISTORY_MESSAGES_MAX: usize = 100;
+/// Bytes of the workspace's AGENTS.md that go into a conversation; it is sent with every request.
+pub const AGENTS_FILE_BYTES_MAX: usize = 16_000;
 /// Tries in a row to replace older messages by a summary: a third that does not help shows that a
 /// fourth would not.
 pub const COMPACTIONS_IN_A_ROW_MAX: u32 = 3;

@@ -89,6 +89,7 @@ pub struct Permission {
     prompter: Prompter,
     remembered: BTreeSet<Digest>,
     time_max: Duration,
+    may_remember: bool,
 }
 
 impl Permission {
@@ -97,7 +98,13 @@ impl Permission {
     #[must_use]
     pub fn new(prompter: Prompter, time_max: Option<Duration>) -> Self {
         let time_max = time_max.unwrap_or(PERMISSION_TIME_MAX);
-        Self { prompter, remembered: BTreeSet::new(), time_max }
+        Self { prompter, remembered: BTreeSet::new(), time_max, may_remember: true }
+    }
+
+    /// The same stage, where every call is asked about anew.
+    #[must_use]
+    pub fn that_forgets(self) -> Self {
+        Self { may_remember: false, ..self }
     }
 
     /// Whether nobody can be asked.
@@ -124,6 +131,9 @@ impl Permission {
         let deny = |code: &str, sentence: &str| (refusal(question, code, sentence), None);
         match answer {
             Answer::Once => (pass("the user said yes, once"), Some(Granted::Once)),
+            Answer::Remember if !self.may_remember => {
+                (pass("the user said yes, once"), Some(Granted::Once))
+            }
             Answer::Remember => {
                 self.remembered.insert(question.identity);
                 let words = "the user said yes to this exact call for the rest of the run";
@@ -265,6 +275,15 @@ mod tests {
         let Verdict::Deny(reasons) = verdict else { panic!("denied") };
         assert_eq!(reasons[0].code.raw(), "ask-headless");
         assert_eq!(reasons[0].rule, Some(Untrusted::new("ask-rm")));
+    }
+
+    #[test]
+    fn a_stage_that_forgets_asks_again() {
+        let answers = VecDeque::from([Answer::Remember]);
+        let mut permission = Permission::new(Prompter::Scripted(answers), None).that_forgets();
+        let abort = Cancel::new();
+        assert_eq!(permission.ask(&question("x"), &abort).1, Some(Granted::Once));
+        assert_eq!(permission.ask(&question("x"), &abort).1, None);
     }
 
     #[test]

@@ -52,6 +52,9 @@ pub enum Command {
     /// Give an agent a task.
     #[command(after_help = RUN_EXAMPLES)]
     Run(RunArgs),
+    /// Talk with an agent on a terminal, all turns in one session.
+    #[command(after_help = CHAT_EXAMPLES)]
+    Chat(ChatArgs),
     /// Go on with an earlier session, also one that a crash interrupted.
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(ResumeArgs),
@@ -89,6 +92,14 @@ Examples:
 The key comes from the provider's environment variable (OPENAI_API_KEY, OPENROUTER_API_KEY,
 ANTHROPIC_API_KEY, …) or --key-file, never from the command line.";
 
+const CHAT_EXAMPLES: &str = "\
+Examples:
+  stoplog chat --model openai/gpt-5
+  stoplog chat --model ollama/qwen3 --policy readonly
+  stoplog chat --resume 019af2                go on with an earlier conversation
+
+Ctrl-C stops the agent's turn, twice ends the program. /help lists the commands.";
+
 const RESUME_EXAMPLES: &str = "\
 Examples:
   stoplog resume 019af2                       go on where a crash stopped it
@@ -100,7 +111,7 @@ Examples:
   stoplog exec --policy readonly --workspace ~/src/project -- grep -r TODO .
 
 The exit code is the command's own; 10 if the policy denies it, 128 + N if signal N ended it,
-124 at the time limit.";
+124 at the time limit, 127 if there is no such program, 126 if it cannot be run.";
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -198,6 +209,10 @@ pub struct BehaviourArgs {
     /// Never ask: what needs a person is denied.
     #[arg(long)]
     pub headless: bool,
+    /// Do not put the workspace's AGENTS.md before the model (it is shown as data, never obeyed as
+    /// configuration).
+    #[arg(long)]
+    pub no_agents_file: bool,
     /// What to print.
     #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORM")]
     pub output: Output,
@@ -221,6 +236,23 @@ pub struct RunArgs {
     #[command(flatten)]
     pub behaviour: BehaviourArgs,
     /// Give the task to an earlier session instead of a new one.
+    #[arg(long, value_name = "ID")]
+    pub resume: Option<String>,
+}
+
+/// Arguments of `chat`.
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    /// Where and under which rules.
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    /// Which model.
+    #[command(flatten)]
+    pub model: ModelChoice,
+    /// How to behave.
+    #[command(flatten)]
+    pub behaviour: BehaviourArgs,
+    /// Go on with an earlier session.
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
 }
@@ -460,6 +492,11 @@ pub enum SessionCommand {
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
         format: ExportFormat,
     },
+    /// Make a new session that begins with all of another one, and print its id.
+    Fork {
+        /// Session id or its beginning. Default: the newest session.
+        session: Option<String>,
+    },
     /// Fold a journal into its state.
     Reduce {
         /// The journal.
@@ -495,6 +532,8 @@ pub enum SessionCommand {
 pub enum ExportFormat {
     /// Markdown.
     Markdown,
+    /// One page without scripts, images or anything else to load.
+    Html,
 }
 
 /// Arguments of `doctor`.

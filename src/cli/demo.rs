@@ -104,6 +104,7 @@ fn config(context: &Context, stage: &Stage, state: PathBuf, namespaces: Namespac
         thinking: ThinkingLevel::None,
         tool_calls: ToolCallStyle::Native,
         recording: None,
+        agents_file: false,
         headless: true,
         shows_pieces: false,
         namespaces,
@@ -166,7 +167,8 @@ impl Seen {
                     | StageVerdict::NotReached => {}
                 }
             }
-            Event::UserMessage { .. }
+            Event::AgentsFile { .. }
+            | Event::UserMessage { .. }
             | Event::TextDelta { .. }
             | Event::Thinking { .. }
             | Event::AssistantMessage { .. }

@@ -28,6 +28,7 @@ pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
         thinking: ThinkingLevel::None,
         tool_calls: ToolCallStyle::Native,
         recording: None,
+        agents_file: false,
         headless: false,
         shows_pieces: false,
         namespaces: Namespaces::Auto,

@@ -3,6 +3,7 @@
 
 pub mod args;
 mod audit;
+mod chat;
 mod demo;
 mod doctor;
 mod exec;
@@ -95,6 +96,7 @@ fn tell(screen: Screen, error: &CommandError) {
 fn carry_out(context: &Context, command: Command) -> Outcome {
     match command {
         Command::Run(args) => run::run(context, args),
+        Command::Chat(args) => chat::chat(context, args),
         Command::Resume(args) => run::resume(context, args),
         Command::Exec(args) => exec::exec(context, args),
         Command::Demo(args) => demo::demo(context, &args),

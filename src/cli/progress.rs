@@ -79,6 +79,10 @@ impl Lines {
                 self.screen
                     .err(&self.screen.paint(Tone::Dim, &format!("conversation mended: {detail}")));
             }
+            Event::AgentsFile { bytes, status } => {
+                let text = format!("AGENTS.md: {status}, {bytes} bytes, read as data");
+                self.screen.err(&self.screen.paint(Tone::Dim, &text));
+            }
             Event::UserMessage { .. }
             | Event::TextDelta { .. }
             | Event::Thinking { .. }

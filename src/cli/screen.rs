@@ -57,6 +57,13 @@ impl Screen {
         drop(written);
     }
 
+    /// Writes a piece of a result as it arrives, without a line feed.
+    pub(super) fn piece(self, text: &str) {
+        let mut stream = std::io::stdout().lock();
+        let written = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
+        drop(written);
+    }
+
     /// Writes progress, a question or an error, and a line feed.
     pub(super) fn err(self, text: &str) {
         let mut stream = std::io::stderr().lock();

@@ -9,7 +9,7 @@ use crate::base::text::{escape, prefix};
 use crate::run::setup::state_directory;
 use crate::session::{
     CurrentConfiguration, PruneRule, SessionDirectory, SessionState, SessionStatus, SessionSummary,
-    Store, markdown, plan_json, reduce, reduced_json, show_json,
+    Store, html, markdown, plan_json, reduce, reduced_json, show_json,
 };
 use serde_json::json as value;
 use std::fmt::Display;
@@ -25,6 +25,7 @@ pub(super) fn session(context: &Context, command: SessionCommand) -> Outcome {
         SessionCommand::List { json } => list(context, json),
         SessionCommand::Show { session, json } => show(context, session.as_deref(), json),
         SessionCommand::Export { session, format } => export(context, session.as_deref(), format),
+        SessionCommand::Fork { session } => fork(context, session.as_deref()),
         SessionCommand::Reduce { file, json } => reduce_file(context, &file, json),
         SessionCommand::Plan { session, config, json } => plan(context, &session, &config, json),
         SessionCommand::Prune { older_than, yes } => prune(context, older_than, yes),
@@ -121,9 +122,23 @@ fn export(context: &Context, wanted: Option<&str>, format: ExportFormat) -> Outc
     let state = state(context, wanted)?;
     let redactor = Redactor::new(&[]);
     let redact = |text: &str| redactor.clean(text).unwrap_or_else(|| text.to_owned());
-    let ExportFormat::Markdown = format;
-    let document = markdown(&state, &redact);
+    let document = match format {
+        ExportFormat::Markdown => markdown(&state, &redact),
+        ExportFormat::Html => html(&state, &redact),
+    };
     context.screen.out(document.trim_end());
+    Ok(Exit::Done)
+}
+
+fn fork(context: &Context, wanted: Option<&str>) -> Outcome {
+    let directory = find(context, wanted)?;
+    let state = state_directory(context.state_directory.as_deref(), &context.environment)?;
+    let id = crate::run::fork::fork(&state, &store(context)?, &directory)?;
+    context.screen.out(id.as_str());
+    let from = directory.id().short();
+    context
+        .screen
+        .err(&format!("a copy of {from}; stoplog resume {} 'TASK' goes on with it", id.short()));
     Ok(Exit::Done)
 }
 
@@ -156,7 +171,7 @@ fn plan(context: &Context, journal: &Path, config: &Path, as_json: bool) -> Outc
         for sentence in crate::session::what_was_in_flight(&state) {
             context.screen.out(&sentence);
         }
-        context.screen.out(&format!("{:?}", crate::session::plan(&state, &current)));
+        context.screen.out(&format!("next: {}", crate::session::plan(&state, &current).explain()));
     }
     Ok(Exit::Done)
 }

@@ -5,7 +5,8 @@ use crate::base::exit::Exit;
 use crate::model::{ModelError, RecordingError};
 use crate::policy::{BindError, Diagnostics};
 use crate::sandbox::SetupFailed;
-use crate::session::{SessionError, StoreError};
+use crate::session::{ForkError, SessionError, StoreError};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Why a run could not start.
@@ -45,6 +46,9 @@ pub enum RunError {
     /// The model's attempts cannot be recorded.
     #[error("{0}; give the name of a new file")]
     Recording(#[from] RecordingError),
+    /// The session cannot be forked.
+    #[error("{0}")]
+    Fork(#[from] ForkError),
     /// The session cannot be used.
     #[error("{0}")]
     Session(#[from] SessionError),
@@ -71,6 +75,16 @@ pub enum RunError {
     /// The cell cannot be made.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(#[from] SetupFailed),
+    /// The command of `exec` cannot be started.
+    #[error(
+        "cannot run `{program}`: {problem}; check that it exists inside the grants and may be executed"
+    )]
+    Program {
+        /// The program, escaped.
+        program: String,
+        /// What the system said.
+        problem: std::io::Error,
+    },
     /// A guarantee is missing that the policy requires, or that nobody can wave through.
     #[error("a sandbox guarantee is not met: {0}")]
     Guarantee(String),
@@ -94,8 +108,13 @@ impl RunError {
             Self::Session(SessionError::DiskFull { .. }) => Exit::Record,
             Self::Session(_) => Exit::Session,
             Self::Store(_) => Exit::Usage,
-            Self::Wider(_) | Self::Blocked(_) => Exit::Session,
+            Self::Wider(_) | Self::Blocked(_) | Self::Fork(_) => Exit::Session,
             Self::Audit(_) | Self::AuditDirectory { .. } => Exit::Record,
+            // As shells and `env` have it.
+            Self::Program { problem, .. } if problem.kind() == ErrorKind::NotFound => {
+                Exit::Command(127)
+            }
+            Self::Program { .. } => Exit::Command(126),
             Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
             Self::Machine(_) => Exit::Fault,
         }

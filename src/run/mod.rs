@@ -5,6 +5,7 @@ pub mod cell;
 pub mod environment;
 pub mod exec;
 pub mod error;
+pub mod fork;
 pub mod model;
 pub mod policies;
 mod resume;
@@ -54,6 +55,8 @@ pub struct RunConfig {
     pub tool_calls: ToolCallStyle,
     /// Where the model's attempts are recorded.
     pub recording: Option<Arc<Recording>>,
+    /// Whether the workspace's AGENTS.md is put before the model, as data.
+    pub agents_file: bool,
     /// Whether nobody is asked.
     pub headless: bool,
     /// Whether pieces of an answer are shown as they arrive.
@@ -87,20 +90,30 @@ pub enum Job {
 /// [`RunError`] if it could not start; whatever happens later is in the result.
 pub fn run(config: &RunConfig, job: Job, listener: Listener) -> Result<RunResult, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(async {
-        let abort = AbortSignal::new();
-        signals::listen(&abort)?;
-        let (parts, start) = match job {
-            Job::New { task } => {
-                (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
-            }
-            Job::Resume { session, task } => {
-                resume::open_session(config, &session, task, &abort, listener)?
-            }
-        };
-        Ok(Agent::new(parts).run(start).await)
-    });
+    let result = runtime.block_on(run_once(config, job, listener));
     // A thread that still waits for a question on a terminal must not keep the process.
     runtime.shutdown_background();
     result
+}
+
+/// Runs a job to its end on the caller's runtime, which may run further ones after it.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_once(
+    config: &RunConfig,
+    job: Job,
+    listener: Listener,
+) -> Result<RunResult, RunError> {
+    let abort = AbortSignal::new();
+    let _listening = signals::listen(&abort)?;
+    let (parts, start) = match job {
+        Job::New { task } => {
+            (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
+        }
+        Job::Resume { session, task } => {
+            resume::open_session(config, &session, task, &abort, listener)?
+        }
+    };
+    Ok(Agent::new(parts).run(start).await)
 }

@@ -5,6 +5,7 @@ use super::error::RunError;
 use crate::base::secret::Secret;
 use crate::model::{HttpOptions, Model, ModelChoice, ModelConfig, ProviderTable, ProxyChoice};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Environment variable that names a model for runs that name none.
 const MODEL_VARIABLE: &str = "STOPLOG_MODEL";
@@ -22,6 +23,8 @@ pub struct ModelWish {
     pub ca_file: Option<PathBuf>,
     /// Whether whole answers are asked for instead of a stream.
     pub no_stream: bool,
+    /// A model that is connected already: the turns of a conversation share it.
+    pub connected: Option<(Arc<Model>, ModelName)>,
     /// A script that is part of the program, instead of all above.
     pub embedded: Option<(String, String)>,
 }
@@ -43,7 +46,10 @@ pub struct ModelName {
 pub fn connect(
     wish: &ModelWish,
     environment: &Environment,
-) -> Result<(Model, ModelName), RunError> {
+) -> Result<(Arc<Model>, ModelName), RunError> {
+    if let Some(connected) = &wish.connected {
+        return Ok(connected.clone());
+    }
     if let Some((name, text)) = &wish.embedded {
         return script(name, text.clone());
     }
@@ -74,7 +80,7 @@ pub fn connect(
         ..HttpOptions::default()
     };
     let model = Model::connect(ModelConfig::Http { endpoint: Box::new(endpoint), key, options })?;
-    Ok((model, ModelName { provider: choice.provider, model: choice.model }))
+    Ok((Arc::new(model), ModelName { provider: choice.provider, model: choice.model }))
 }
 
 /// The built-in providers and those of the user's configuration.
@@ -90,9 +96,9 @@ pub fn providers(environment: &Environment) -> Result<ProviderTable, RunError> {
     }
 }
 
-fn script(name: &str, text: String) -> Result<(Model, ModelName), RunError> {
+fn script(name: &str, text: String) -> Result<(Arc<Model>, ModelName), RunError> {
     let model = Model::connect(ModelConfig::Script { name: name.to_owned(), text })?;
-    Ok((model, ModelName { provider: "script".to_owned(), model: name.to_owned() }))
+    Ok((Arc::new(model), ModelName { provider: "script".to_owned(), model: name.to_owned() }))
 }
 
 fn read(path: &Path) -> Result<String, RunError> {

@@ -8,7 +8,9 @@ use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
 use crate::audit::read::Lines;
-use crate::audit::record::{Body, PolicyRecord, PolicySourceRecord, Record};
+use crate::audit::record::{
+    Body, PolicyRecord, PolicySourceRecord, Record, Session as SessionRecord,
+};
 use crate::audit::verify::GapKind;
 use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
@@ -70,7 +72,8 @@ fn continued(
         }
     }
     config.workspace = Some(workspace.to_owned());
-    if config.model.name.is_none() && config.model.embedded.is_none() {
+    let chosen = config.model.connected.is_some() || config.model.embedded.is_some();
+    if config.model.name.is_none() && !chosen {
         let name = format!("{}/{}", header.provider, header.model);
         config.model = ModelWish { name: Some(name), ..config.model };
     }
@@ -113,6 +116,14 @@ fn policy_record(
     directory: &Path,
     session: &crate::base::ids::Id,
 ) -> Result<PolicyRecord, RunError> {
+    Ok(last_start(directory, session)?.policy)
+}
+
+/// The last record of a run's start that holds the policy's text.
+pub(super) fn last_start(
+    directory: &Path,
+    session: &crate::base::ids::Id,
+) -> Result<SessionRecord, RunError> {
     let path = log_path(directory, session);
     let unusable = |problem: String| RunError::Blocked(format!("its log {problem}"));
     let lines = Lines::open(&path).map_err(|error| unusable(error.to_string()))?;
@@ -123,7 +134,7 @@ fn policy_record(
             continue;
         };
         if !session.policy.sources.is_empty() {
-            found = Some(session.policy);
+            found = Some(*session);
         }
     }
     found.ok_or_else(|| unusable("holds no policy".to_owned()))

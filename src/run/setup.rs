@@ -29,7 +29,7 @@ use crate::chain::guardian::Guardian;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
 use crate::model::{Model, RetryPolicy, ToolCallStyle, ToolDefinition};
-use crate::policy::{BoundPolicy, Places, PolicySet, RoleVerdict};
+use crate::policy::{BoundPolicy, Places, PolicySet, Remember, RoleVerdict};
 use crate::sandbox::Enforced;
 use crate::session::{
     ConfigurationSnapshot, Header, Journal, PolicyPin, Replay, RunContext, SessionDirectory,
@@ -125,7 +125,7 @@ pub(super) fn new_session(
 
 /// What a run needs beside its session; it leaves nothing on the disk.
 pub(super) struct Prepared {
-    model: Model,
+    model: Arc<Model>,
     settings: AgentSettings,
     guardian: Option<Guardian>,
 }
@@ -134,7 +134,7 @@ pub(super) struct Prepared {
 pub(super) fn prepare(
     config: &RunConfig,
     grounds: &Grounds,
-    model: Model,
+    model: Arc<Model>,
 ) -> Result<Prepared, RunError> {
     let settings = settings(config, &grounds.policy, &grounds.workspace, &model)?;
     Ok(Prepared { guardian: guardian(config, &grounds.policy)?, settings, model })
@@ -208,10 +208,11 @@ pub(super) fn assemble(
             namespaces: config.namespaces,
         },
     )?);
+    let was_resumed = resumed.is_some();
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
-        resumed: resumed.is_some(),
+        resumed: was_resumed,
         role: role(config, &policy),
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
@@ -243,16 +244,23 @@ pub(super) fn assemble(
         session,
         context,
         settings,
-        model: Arc::new(model),
+        model,
         chain,
         toolbox: Arc::new(Toolbox::new(cell, Some(outputs))),
         journal,
         log,
         background: BackgroundQueue::default(),
         recording: config.recording.clone(),
+        agents_file: config.agents_file && !was_resumed && has_agents_file(&grounds.workspace),
         in_flight: Vec::new(),
         listener,
     })
+}
+
+/// Only whether there is such a file; it is opened in a cell alone.
+fn has_agents_file(workspace: &Path) -> bool {
+    let file = workspace.join(crate::agent::agents_file::NAME);
+    std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file())
 }
 
 pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, RunError> {
@@ -424,7 +432,7 @@ pub(super) fn guardian(
     }
     let (model, _) = model::connect(&wish, &config.environment)?;
     Ok(Some(Guardian {
-        model: Arc::new(model),
+        model,
         time_max: written.timeout_ms.map(Duration::from_millis),
         ask_on_failure: false,
     }))
@@ -432,7 +440,9 @@ pub(super) fn guardian(
 
 pub(super) fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
     let prompter = if config.headless { Prompter::Headless } else { Prompter::Terminal };
-    Permission::new(prompter, policy.permission().timeout_ms.map(Duration::from_millis))
+    let stage =
+        Permission::new(prompter, policy.permission().timeout_ms.map(Duration::from_millis));
+    if policy.permission().remember == Some(Remember::Never) { stage.that_forgets() } else { stage }
 }
 
 /// Who is at the terminal, for grant records.

@@ -4,16 +4,26 @@ use crate::base::exit::Exit;
 use crate::chain::abort::{AbortSignal, StopCause};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Listens until the runtime ends. The cells of a run die with the supervisor, so that the second
+/// Signals are listened to until this is dropped.
+#[derive(Debug)]
+pub struct Listening(tokio::task::JoinHandle<()>);
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Listens until the run ends. The cells of a run die with the supervisor, so that the second
 /// signal needs no more than its end.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn listen(abort: &AbortSignal) -> std::io::Result<()> {
+pub fn listen(abort: &AbortSignal) -> std::io::Result<Listening> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let abort = abort.clone();
-    tokio::spawn(async move {
+    let listening = tokio::spawn(async move {
         loop {
             let cause = next(&mut interrupt, &mut terminate).await;
             if abort.is_aborted() {
@@ -22,7 +32,7 @@ pub fn listen(abort: &AbortSignal) -> std::io::Result<()> {
             abort.abort(cause);
         }
     });
-    Ok(())
+    Ok(Listening(listening))
 }
 
 /// The exit code that goes with what stopped a run.

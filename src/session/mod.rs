@@ -7,6 +7,8 @@
 
 mod export;
 mod facts;
+mod fork;
+mod html;
 mod journal;
 mod plan;
 mod reduce;
@@ -32,6 +34,8 @@ pub use facts::{
     OperationKind, Outcome, Record, Replay, RetainedMessage, RunStarted, StartedResult,
     StepAttempt, StepFailed, StepKind, SyntheticEntry, ToolResultEntry, ToolStarted, Usage,
 };
+pub use fork::ForkError;
+pub use html::html;
 pub use journal::calls::{DenialReason, Refusal, ToolOutcome};
 pub use journal::compact::compaction_boundaries;
 pub use journal::recover::{NextAction, RecoverMode, Recovery, what_was_in_flight};

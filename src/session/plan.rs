@@ -77,6 +77,58 @@ pub enum Plan {
     },
 }
 
+impl Plan {
+    /// What must happen next, for a person.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let name = |name: &str| crate::base::text::escape(name);
+        match self {
+            Self::Finish { outcome, completion, error, final_entry_id: _ } => {
+                match (outcome, completion, error) {
+                    (Outcome::Completed, Some(Completion::Truncated), _) => {
+                        "the operation ends: its last answer was cut".to_owned()
+                    }
+                    (Outcome::Completed, _, _) => "nothing is left to do".to_owned(),
+                    (Outcome::Aborted, _, _) => "the operation ends as aborted".to_owned(),
+                    (Outcome::Failed, _, error) => {
+                        let why = error.as_ref().map_or("an error", |error| &error.message);
+                        format!("the operation ends as failed: {}", name(why))
+                    }
+                }
+            }
+            Self::StartStep { step_kind, attempt, .. } => {
+                let wanted = match step_kind {
+                    StepKind::Assistant => "an answer",
+                    StepKind::Compaction => "a summary of the older messages",
+                };
+                format!("the model is asked for {wanted} (attempt {attempt} of 2)")
+            }
+            Self::StartTool { mode: ToolMode::Start, tool_name, tool_index, .. } => {
+                format!("call {} of the last answer, `{}`, runs", tool_index + 1, name(tool_name))
+            }
+            Self::StartTool { mode: ToolMode::Replay, tool_name, tool_index, .. } => format!(
+                "call {} of the last answer, `{}`, runs again: it changes nothing",
+                tool_index + 1,
+                name(tool_name)
+            ),
+            Self::AppendSynthetic { results } => {
+                let results = results.iter().map(|result| {
+                    let (tool, told) = (name(&result.tool_name), result.content);
+                    format!(
+                        "call {} of the last answer, `{tool}`, gets the result \"{told}\"",
+                        result.tool_index + 1
+                    )
+                });
+                results.collect::<Vec<_>>().join("\n")
+            }
+            Self::CloseAttempt { error } => {
+                format!("the open model request is closed as failed: {}", name(&error.message))
+            }
+            Self::Blocked { reason } => format!("nothing may be done: {}", reason.explain()),
+        }
+    }
+}
+
 /// Whether a call has been started before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

@@ -242,15 +242,20 @@ impl Store {
         header: Header,
         clock: Clock,
     ) -> Result<(SessionDirectory, Journal), StoreError> {
-        let id = header.id.clone();
-        let directory = SessionDirectory { path: self.sessions.join(id.as_str()), id };
-        make_directory(&directory.path)?;
-        make_directory(&directory.quarantine())?;
-        make_directory(&directory.tmp())?;
+        let directory = self.make(header.id.clone())?;
         let header =
             Header { created_at: clock.now_ms(), extensions: vec![EXTENSION.to_owned()], ..header };
         let journal = Journal::create(&directory.journal(), &header, clock)?;
         Ok((directory, journal))
+    }
+
+    /// The directories of a session that does not exist yet.
+    pub(super) fn make(&self, id: Id) -> Result<SessionDirectory, StoreError> {
+        let directory = SessionDirectory { path: self.sessions.join(id.as_str()), id };
+        make_directory(&directory.path)?;
+        make_directory(&directory.quarantine())?;
+        make_directory(&directory.tmp())?;
+        Ok(directory)
     }
 
     /// All sessions, the newest first, damaged ones included.

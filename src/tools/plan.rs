@@ -38,8 +38,9 @@ fn bash(
     toolbox: &Toolbox,
     approved: &[PathBuf],
 ) -> SandboxSpec {
-    // Neither profile nor rc file: what runs is the script that was judged and nothing else.
-    let argv = ["bash", "--noprofile", "--norc", "-c", arguments.command.as_str()];
+    // Neither profile nor rc file, and no script that is read as an option: what runs is the script
+    // that was judged and nothing else.
+    let argv = ["bash", "--noprofile", "--norc", "-c", "--", arguments.command.as_str()];
     let argv = argv.map(OsString::from).to_vec();
     let mut spec = toolbox.cell.spec(Program::Exec { argv, stdin: Stdin::Empty }, approved);
     if let Some(cwd) = &arguments.cwd {

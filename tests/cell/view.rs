@@ -53,6 +53,26 @@ fn a_private_tmp_is_kept_and_a_fresh_one_is_not() {
 }
 
 #[test]
+fn cells_that_start_at_once_share_a_private_tmp() {
+    let mut rig = Rig::new();
+    // Its place in the cell has to be made in the private directory.
+    let below = tempfile::tempdir_in("/tmp").unwrap();
+    rig.spec.grants.push(Grant::new(below.path(), GrantAccess::ReadOnly));
+    for round in 0..8 {
+        let tmp = rig.directory.path().join(format!("tmp{round}"));
+        std::fs::create_dir(&tmp).unwrap();
+        rig.spec.private_tmp = Some(tmp);
+        let rig = &rig;
+        std::thread::scope(|scope| {
+            let started = [(); 6].map(|()| scope.spawn(|| stdout(&rig.run("echo ok"))));
+            for cell in started {
+                assert_eq!(cell.join().unwrap(), "ok\n");
+            }
+        });
+    }
+}
+
+#[test]
 fn a_grant_inside_a_grant_narrows_it() {
     let mut rig = Rig::new();
     rig.file("vendor/lib", "old");

@@ -1,15 +1,10 @@
-//! Every command of a `sh` block runs as written and ends with the code that its comment gives
-//! (`# exit 10`; without one, 0). Blocks marked `text` are for reading.
+//! The commands of examples/README.md run as written and end with the code that their comment gives
+//! (`# exit 10`; without one, 0). Those of README.md run in `tests/cli/documents.rs`.
 
 use super::markdown::{Block, blocks, page, root};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
-
-/// What a newcomer types before there is a `stoplog` on the PATH, and the same with one.
-const FROM_SOURCE: (&str, &str) = ("cargo run --release --locked -- ", "stoplog ");
-/// The run that this test is a part of.
-const THIS: &str = "cargo test --locked";
 
 /// The code that a line says it ends with.
 fn expected(line: &str) -> i32 {
@@ -19,10 +14,9 @@ fn expected(line: &str) -> i32 {
 /// A block as one script that stops at the first line whose code is another than it says.
 fn script(block: &Block) -> String {
     let mut script = String::new();
-    for line in block.lines.iter().filter(|line| !line.trim().is_empty() && line.as_str() != THIS) {
-        let run = line.replace(FROM_SOURCE.0, FROM_SOURCE.1);
+    for line in block.lines.iter().filter(|line| !line.trim().is_empty()) {
         let code = expected(line);
-        script.push_str(&format!("{run}\ncode=$?\n"));
+        script.push_str(&format!("{line}\ncode=$?\n"));
         script.push_str(&format!(
             "[ $code -eq {code} ] || {{ echo \"code $code\" >&2; exit 99; }}\n"
         ));
@@ -80,27 +74,33 @@ fn assert_runs(place: &Path, script: &str) {
 }
 
 #[test]
-fn every_command_of_the_readme_and_the_examples_runs_as_written() {
+fn the_commands_of_the_examples_run_as_written() {
     let place = place();
-    // Exit code 20: this machine refuses namespaces, and a policy with masks is refused with them.
+    // Exit code 20: this machine refuses namespaces, and the example's policy demands them.
     if run(place.path(), "stoplog exec -- true").status.code() == Some(20) {
-        println!("not run: this machine refuses namespaces; the commands need them");
+        println!("not run: this machine refuses namespaces; the example needs them");
         return;
     }
-    let mut count = 0;
+    let all = blocks(&page("examples/README.md"));
+    let runnable: Vec<&Block> = all.iter().filter(|block| block.language == "sh").collect();
+    assert!(!runnable.is_empty(), "the page has commands");
+    for block in runnable {
+        assert_runs(place.path(), &script(block));
+    }
+}
+
+#[test]
+fn a_block_is_for_running_or_for_reading() {
     for name in ["README.md", "examples/README.md"] {
         for block in blocks(&page(name)) {
-            match block.language.as_str() {
-                "sh" => {
-                    count += block.lines.len();
-                    assert_runs(place.path(), &script(&block));
-                }
-                "text" => {}
-                other => panic!("{name}: a block is `sh`, which is run, or `text`, not `{other}`"),
-            }
+            let known = ["sh", "text"].contains(&block.language.as_str());
+            assert!(
+                known,
+                "{name}: a block is `sh`, which is run, or `text`, not `{}`",
+                block.language
+            );
         }
     }
-    assert!(count > 10, "the pages have commands");
 }
 
 #[test]

@@ -107,12 +107,10 @@ fn every_command_and_flag_is_on_the_page_of_the_command_line() {
     let text = page(COMMAND_LINE);
     let (commands, flags) = commands_and_flags();
     assert!(commands.len() > 15 && flags.len() > 20, "the walk found them");
-    for name in commands {
-        assert!(is_named(&text, &name), "{COMMAND_LINE} lacks `{name}`");
-    }
-    for flag in flags {
-        assert!(is_named(&text, &format!("--{flag}")), "{COMMAND_LINE} lacks --{flag}");
-    }
+    let flags = flags.iter().map(|flag| format!("--{flag}"));
+    let lacking: Vec<String> =
+        commands.into_iter().chain(flags).filter(|words| !is_named(&text, words)).collect();
+    assert!(lacking.is_empty(), "{COMMAND_LINE} lacks {lacking:?}");
     assert!(
         !is_named(&text, "--tool-of-nobody") && !is_named(&text, "--too"),
         "the check can fail"
@@ -237,4 +235,37 @@ fn the_policies_of_the_examples_load() {
     let path = root().join("examples/ci/policy.toml");
     let source = by_name(path.to_str().unwrap()).unwrap();
     load_sources(vec![source]).unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Places of rules as they stand in shown output: `rule ID (policies/FILE:LINE)`.
+fn rule_places(text: &str) -> Vec<(String, String, usize)> {
+    let place = |rest: &str| {
+        let (rule, rest) = rest.split_once([' ', ','])?;
+        let (place, _) = rest.trim_start().trim_start_matches('(').split_once(')')?;
+        let (file, line) = place.split_once(':')?;
+        Some((rule.to_owned(), file.to_owned(), line.parse().ok()?))
+    };
+    text.split("rule ")
+        .skip(1)
+        .filter_map(place)
+        .filter(|found| found.1.starts_with("policies/"))
+        .collect()
+}
+
+#[test]
+fn output_that_is_shown_names_rules_where_they_are() {
+    let places = rule_places(&page("README.md"));
+    assert!(places.len() >= 3, "{places:?}");
+    for (rule, file, line) in places {
+        let policy = page(&file);
+        let written = policy.lines().nth(line - 1).unwrap_or_default();
+        let key = rule.rsplit('.').next().unwrap();
+        assert!(
+            written.contains(key),
+            "README.md: {rule} is not at {file}:{line}, where `{written}` is"
+        );
+    }
+    let shown =
+        "denied · rule a-b (policies/base.toml:9)\n(firewall, rule c.d, policies/ci.toml:13)";
+    assert_eq!(rule_places(shown).len(), 2);
 }

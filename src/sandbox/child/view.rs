@@ -280,13 +280,17 @@ impl Ground {
             let name = Path::new(name);
             let opened = match self.open_place(&at, name) {
                 Err(Errno::NOENT) => {
-                    if last && !directory {
+                    let made = if last && !directory {
                         let mode = Mode::from_raw_mode(0o444);
-                        mknodat(&at, name, FileType::RegularFile, mode, 0)?;
+                        mknodat(&at, name, FileType::RegularFile, mode, 0)
                     } else {
-                        mkdirat(&at, name, Mode::from_raw_mode(0o755))?;
+                        mkdirat(&at, name, Mode::from_raw_mode(0o755))
+                    };
+                    match made {
+                        // Another cell with the same private directory was first.
+                        Ok(()) | Err(Errno::EXIST) => self.open_place(&at, name),
+                        Err(error) => Err(error),
                     }
-                    self.open_place(&at, name)
                 }
                 other => other,
             };

@@ -171,6 +171,8 @@ pub enum InjectionSource {
     Nudge,
     /// Another session.
     Session,
+    /// A file of the workspace.
+    Workspace,
 }
 
 /// A sub-agent began.

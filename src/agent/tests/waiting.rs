@@ -1,0 +1,82 @@
+//! Background results, and how much history goes to the model.
+
+use super::rig::Rig;
+use crate::agent::background::{BackgroundQueue, BackgroundResult};
+use crate::agent::events::{Event, FinishReason};
+use crate::base::ids::Id;
+
+const REFUSED: &str = r#"{"calls":[{"name":"write","arguments":{"path":"a","content":"x"}}]}"#;
+
+fn result(text: &str) -> BackgroundResult {
+    BackgroundResult {
+        run: Id::new(),
+        label: "scan".to_owned(),
+        outcome: "completed".to_owned(),
+        text: text.to_owned(),
+    }
+}
+
+/// A producer that has a further result ready whenever the model has answered.
+fn produce(queue: BackgroundQueue, mut left: u32) -> Box<dyn FnMut(&Event)> {
+    Box::new(move |event| {
+        if matches!(event, Event::AssistantMessage { .. }) && left > 0 {
+            left -= 1;
+            queue.push(result(&format!("result {left}")));
+        }
+    })
+}
+
+#[test]
+fn results_are_put_in_once_and_a_text_answer_waits_for_them_without_cost() {
+    // B20, B23, B24, B12
+    let mut rig = Rig::new();
+    rig.background.push(result("one"));
+    rig.background.push(result("two"));
+    let ran =
+        rig.run("go", "{\"text\":\"first\"}\n{\"expect\":[\"one\",\"two\"],\"text\":\"last\"}");
+    assert_eq!(ran.result.answer, "last");
+    assert_eq!(ran.result.turns, 1, "the round cost no iteration");
+    let said = ran.said().join("\n");
+    assert!(said.contains("[Background agent \"scan\" (") && said.contains(") completed]\none"));
+    assert_eq!(ran.count(|event| matches!(event, Event::Background { results: 2 })), 1);
+    assert_eq!(said.matches("one").count(), 1, "exactly once");
+}
+
+#[test]
+fn background_results_keep_a_run_going_for_three_rounds_in_a_row() {
+    // B11, B22, B25
+    let mut rig = Rig::new();
+    rig.watch = Some(produce(rig.background.clone(), 9));
+    let ran = rig.run("go", "{\"text\":\"again\",\"repeat\":9}");
+    assert_eq!(ran.result.finish_reason, FinishReason::Stop);
+    assert_eq!(ran.count(|event| matches!(event, Event::Background { .. })), 3);
+    assert_eq!(ran.count(|event| matches!(event, Event::AssistantMessage { .. })), 4);
+}
+
+#[test]
+fn a_real_call_begins_the_count_anew() {
+    // B25
+    let mut rig = Rig::new();
+    rig.watch = Some(produce(rig.background.clone(), 99));
+    let script =
+        format!("{{\"text\":\"a\",\"repeat\":3}}\n{REFUSED}\n{{\"text\":\"b\",\"repeat\":9}}");
+    let ran = rig.run("go", &script);
+    // Three rounds, the call (whose turn also takes a result), and three rounds again.
+    assert_eq!(ran.count(|event| matches!(event, Event::Background { .. })), 7);
+    assert_eq!(ran.result.answer, "b");
+}
+
+#[test]
+fn history_is_cut_at_a_user_message_and_told() {
+    // B22 DEFAULT_MAX_HISTORY, G8
+    let mut rig = Rig::new();
+    rig.budget.history = 3;
+    for task in ["first words", "second words"] {
+        rig.run(task, &format!("{REFUSED}\n{{\"text\":\"done\"}}"));
+    }
+    let ran = rig.run("third words", "{\"expect\":\"third\",\"text\":\"done\"}");
+    assert_eq!(ran.result.finish_reason, FinishReason::Stop);
+    let cut = ran.repairs("history");
+    assert!(cut.iter().any(|sentence| sentence.contains("message")), "{cut:?}");
+    assert!(ran.said().len() > 3, "the journal keeps everything");
+}
