@@ -139,11 +139,13 @@ fn exec_is_decided_by_the_same_chain_and_leaves_a_log_of_its_own() {
     let kinds: Vec<&str> = records.iter().map(|record| record["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["session", "decision", "started", "outcome", "end"]);
     assert_eq!(exec(&["sh", "-c", "echo out; echo err >&2; exit 7"]).exits(7).stderr, "err\n");
-    exec(&["sh", "-c", "ulimit -S -t 1; while :; do :; done"]).exits(128 + 9);
+    exec(&["sh", "-c", "ulimit -S -t 1; while :; do :; done"]).exits(128 + 24);
     let denied = exec(&["cat", "/etc/shadow"]).exits(10);
     assert!(denied.stderr.contains("system-secrets") && denied.stdout.is_empty());
     assert_eq!(rig.records_of("decision")[0]["ruling"], "denied");
-    exec(&["/no/such/program"]).exits(127);
+    exec(&["no-such-program"]).exits(127).says(&["cannot run `no-such-program`"]);
+    rig.file("plain", "no program");
+    exec(&["./plain"]).exits(126).says(&["cannot run `./plain`"]);
     rig.stoplog(&["audit", "verify", "--all"]).exits(0);
     // The words of a command reach it as they were typed.
     let odd = exec(&["printf", "%s|", "a b", "", "it's", "$HOME", "*"]).exits(0);
