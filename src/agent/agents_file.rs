@@ -62,7 +62,8 @@ impl Agent {
         let run = move || execute(approved, &toolbox, &abort);
         let outcome =
             tokio::task::spawn_blocking(run).await.map_err(|_panicked| Fault::LostCall)?;
-        self.parts.log.append(&Body::Outcome(Box::new(outcome_record(&id, &outcome)))).map(drop)?;
+        let record = outcome_record(&id, &outcome);
+        self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
         Ok(outcome)
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn open_session(
     let header = journal.state().header.clone();
     let earlier = journal.state().extension.run_contexts.last().cloned();
     let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
-    let record = policy_record(&state.join("audit"), directory.id())?;
+    let record = last_start(&state.join("audit"), directory.id())?.policy;
     let recorded = recorded_policy(&record)?;
     let given = given_policy(config, Path::new(&header.cwd), &record)?;
     // Each set must allow a call, so that whatever is given, nothing gets wider.
@@ -109,14 +109,6 @@ fn given_policy(
     let named = given.into_iter().filter_map(source).filter(is_named).collect();
     let extended: Vec<PolicySource> = extended.into_iter().filter_map(source).collect();
     policies::load_again(named, &extended, workspace, &config.environment)
-}
-
-/// The record of the policy that the session last ran under.
-fn policy_record(
-    directory: &Path,
-    session: &crate::base::ids::Id,
-) -> Result<PolicyRecord, RunError> {
-    Ok(last_start(directory, session)?.policy)
 }
 
 /// The last record of a run's start that holds the policy's text.

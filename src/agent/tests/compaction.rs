@@ -99,7 +99,7 @@ fn a_session_that_stopped_in_a_compaction_goes_on_with_it() {
                 std::thread::sleep(std::time::Duration::from_millis(10));
                 let text = std::fs::read_to_string(&journal).unwrap_or_default();
                 if text.contains("\"stepKind\":\"compaction\"") && text.ends_with('\n') {
-                    std::fs::write(&kept, text).unwrap();
+                    std::fs::copy(&journal, &kept).unwrap();
                     return;
                 }
             }

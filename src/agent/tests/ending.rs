@@ -38,9 +38,12 @@ fn an_empty_answer_is_tried_three_times_and_is_no_end() {
     assert_eq!(*rig.delays.lock().unwrap(), [Duration::from_secs(1), Duration::from_secs(2)]);
     let retries = ran.records.iter().filter(|body| matches!(body, Body::Retry(_))).count();
     assert_eq!(retries, 3, "each failed attempt is recorded");
-    let told = ran.events.iter().filter_map(|event| match event {
-        Event::Retry { attempt, delay_ms, .. } => Some((*attempt, *delay_ms)),
-        _ => None,
+    let told = ran.events.iter().filter_map(|event| {
+        if let Event::Retry { attempt, delay_ms, .. } = event {
+            Some((*attempt, *delay_ms))
+        } else {
+            None
+        }
     });
     assert_eq!(told.collect::<Vec<_>>(), [(1, 1_000), (2, 2_000)]);
 }
@@ -140,9 +143,8 @@ fn what_is_no_tool_is_rejected_and_every_call_has_a_result() {
         .replace('\n', "");
     let ran = Rig::new().run("go", &format!("{calls}\n{{\"text\":\"done\"}}"));
     assert_eq!((ran.result.status, ran.result.exit_code), ("denied", 10));
-    let results = ran.events.iter().filter_map(|event| match event {
-        Event::ToolResult { status, .. } => Some(*status),
-        _ => None,
+    let results = ran.events.iter().filter_map(|event| {
+        if let Event::ToolResult { status, .. } = event { Some(*status) } else { None }
     });
     assert_eq!(results.collect::<Vec<_>>(), ["rejected", "rejected", "denied"]);
 }

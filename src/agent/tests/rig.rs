@@ -2,7 +2,7 @@
 //! journal and log. Calls are refused or rejected, never carried out: the test program is no cell.
 
 use crate::agent::background::BackgroundQueue;
-use crate::agent::events::{Event, RunResult};
+use crate::agent::events::{Event, Listener, RunResult};
 use crate::agent::settings::{AgentSettings, Budget};
 use crate::agent::{Agent, Parts, Start};
 use crate::audit::record::{
@@ -50,7 +50,7 @@ pub(super) struct Rig {
     pub(super) recording: Option<Arc<Recording>>,
     pub(super) delays: Arc<Mutex<Vec<Duration>>>,
     /// Called with every event.
-    pub(super) watch: Option<Box<dyn FnMut(&Event)>>,
+    pub(super) watch: Option<Listener>,
     session: Id,
 }
 
@@ -298,11 +298,12 @@ impl Ran {
 
     /// The sentences of the log's repair records of this code.
     pub(super) fn repairs(&self, wanted: &str) -> Vec<String> {
-        let repairs = self.records.iter().filter_map(|body| match body {
-            Body::Repair(repair) if repair.code.raw() == wanted => Some(&repair.sentence),
-            _ => None,
-        });
-        repairs.map(|sentence| sentence.raw().to_owned()).collect()
+        let repairs = self
+            .records
+            .iter()
+            .filter_map(|body| if let Body::Repair(repair) = body { Some(repair) } else { None });
+        let repairs = repairs.filter(|repair| repair.code.raw() == wanted);
+        repairs.map(|repair| repair.sentence.raw().to_owned()).collect()
     }
 
     /// The contents of the conversation that no call is part of.
