@@ -111,7 +111,7 @@ Examples:
   stoplog exec --policy readonly --workspace ~/src/project -- grep -r TODO .
 
 The exit code is the command's own; 10 if the policy denies it, 128 + N if signal N ended it,
-124 at the time limit.";
+124 at the time limit, 127 if there is no such program, 126 if it cannot be run.";
 
 /// What to print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -58,7 +58,7 @@ impl Screen {
     }
 
     /// Writes a piece of a result as it arrives, without a line feed.
-    pub fn piece(self, text: &str) {
+    pub(super) fn piece(self, text: &str) {
         let mut stream = std::io::stdout().lock();
         let written = stream.write_all(text.as_bytes()).and_then(|()| stream.flush());
         drop(written);

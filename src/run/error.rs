@@ -6,6 +6,7 @@ use crate::model::{ModelError, RecordingError};
 use crate::policy::{BindError, Diagnostics};
 use crate::sandbox::SetupFailed;
 use crate::session::{ForkError, SessionError, StoreError};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Why a run could not start.
@@ -74,6 +75,16 @@ pub enum RunError {
     /// The cell cannot be made.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(#[from] SetupFailed),
+    /// The command of `exec` cannot be started.
+    #[error(
+        "cannot run `{program}`: {problem}; check that it exists inside the grants and may be executed"
+    )]
+    Program {
+        /// The program, escaped.
+        program: String,
+        /// What the system said.
+        problem: std::io::Error,
+    },
     /// A guarantee is missing that the policy requires, or that nobody can wave through.
     #[error("a sandbox guarantee is not met: {0}")]
     Guarantee(String),
@@ -99,6 +110,11 @@ impl RunError {
             Self::Store(_) => Exit::Usage,
             Self::Wider(_) | Self::Blocked(_) | Self::Fork(_) => Exit::Session,
             Self::Audit(_) | Self::AuditDirectory { .. } => Exit::Record,
+            // As shells and `env` have it.
+            Self::Program { problem, .. } if problem.kind() == ErrorKind::NotFound => {
+                Exit::Command(127)
+            }
+            Self::Program { .. } => Exit::Command(126),
             Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
             Self::Machine(_) => Exit::Fault,
         }

@@ -18,7 +18,7 @@ use crate::chain::abort::{AbortSignal, StopCause};
 use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
-use crate::sandbox::{self, Enforced, Finished, Program, Stdin};
+use crate::sandbox::{self, Enforced, Finished, Program, SetupFailed, Stdin, Step};
 use crate::tools::execute::recorded;
 use rustix::fd::OwnedFd;
 use std::ffi::OsString;
@@ -117,7 +117,7 @@ async fn decide_and_run(
 /// ours, least of all a terminal.
 fn run_through(approved: Approved, abort: &AbortSignal) -> Result<Finished, RunError> {
     let (_subject, spec, _receipt) = approved.into_parts();
-    let mut running = sandbox::launch(&spec)?;
+    let mut running = sandbox::launch(&spec).map_err(not_launched)?;
     let stderr = running.take_stderr();
     let (stdin, stdout) = running.take_pipes();
     if let Some(stdin) = stdin {
@@ -134,6 +134,17 @@ fn run_through(approved: Approved, abort: &AbortSignal) -> Result<Finished, RunE
         drop(reader.join());
     }
     Ok(finished)
+}
+
+/// A program that cannot be started is the caller's business; everything else is the cell's.
+fn not_launched(failed: SetupFailed) -> RunError {
+    if failed.step != Step::Exec || failed.errno == 0 {
+        return failed.into();
+    }
+    RunError::Program {
+        program: crate::base::text::escape(&failed.subject),
+        problem: std::io::Error::from_raw_os_error(failed.errno),
+    }
 }
 
 fn blocking(pipe: OwnedFd) -> std::fs::File {

@@ -176,12 +176,8 @@ impl Rig {
     pub(crate) fn facts(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.journal()).unwrap();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        lines
-            .flat_map(|line| match line {
-                Value::Array(facts) => facts,
-                single => vec![single],
-            })
-            .collect()
+        let facts = |line: Value| line.as_array().cloned().unwrap_or_else(|| vec![line]);
+        lines.flat_map(facts).collect()
     }
 
     /// The log of the newest run, `exec` included.

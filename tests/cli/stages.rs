@@ -3,6 +3,8 @@
 
 use super::rig::{Done, Live, Rig, answer, bash, call, calls, write};
 use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 const STAGES: [&str; 6] = ["abort", "role", "hooks", "firewall", "guardian", "permission"];
 
@@ -138,6 +140,21 @@ fn stage_3_a_hook_that_blocks_crashes_hangs_or_babbles_refuses_the_call() {
     assert_eq!(rig.records_of("hook").len(), 1);
     rig.play(&[write("other", "x"), answer("done")], &["--policy", &policy]).exits(10);
     assert!(!rig.has("other"));
+}
+
+#[test]
+fn stage_3_a_hooks_program_may_lie_where_no_tool_sees_it() {
+    let rig = Rig::new();
+    let program = rig.home().join("watch.sh");
+    fs::write(&program, "#!/bin/sh\necho closed >&2\nexit 2\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let policy = rig.policy(&hook(&[program.to_str().unwrap()], 30_000));
+    let turns = [write("made", "x"), bash("cat ~/watch.sh"), answer("done")];
+    let done = rig.play(&turns, &["--policy", &policy]).exits(10);
+    let record = assert_stopped_by(&rig, "hooks", "hook-denied");
+    let sentence = record["stages"]["hooks"]["reasons"][0]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("closed"), "{sentence}");
+    assert!(!done.results()[1].contains("closed"), "a tool sees the hook");
 }
 
 #[test]

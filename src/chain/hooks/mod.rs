@@ -8,14 +8,16 @@ pub mod answer;
 use crate::audit::record::{Hook as HookRecord, StageVerdict};
 use crate::base::ids::Id;
 use crate::base::limits::{HOOK_OUTPUT_BYTES_MAX, HOOK_TIME_MAX};
+use crate::base::paths::is_within;
 use crate::base::text::Untrusted;
 use crate::chain::abort::AbortSignal;
 use crate::chain::cell::CellBase;
 use crate::chain::subject::{Setting, Subject};
 use crate::chain::verdict::Verdict;
 use crate::policy::{Hook, HookEvent};
-use crate::sandbox::{self, Program, Stdin};
+use crate::sandbox::{self, Grant, GrantAccess, Program, Stdin};
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The hooks that are asked about `tool` at `event`, in the policy's order.
@@ -66,6 +68,7 @@ pub fn run(
     let start = Instant::now();
     let argv = hook.argv.iter().map(Into::into).collect();
     let mut spec = cell.spec(Program::Exec { argv, stdin: Stdin::Bytes(stdin) }, &[]);
+    spec.grants.extend(own_program(hook, &spec.grants));
     spec.limits.wall = hook.timeout_ms.map_or(HOOK_TIME_MAX, Duration::from_millis);
     spec.limits.output_head_bytes = HOOK_OUTPUT_BYTES_MAX + 1;
     spec.limits.output_tail_bytes = 0;
@@ -79,6 +82,18 @@ pub fn run(
     };
     let record = record(hook, call, &verdict, start.elapsed());
     (verdict, record)
+}
+
+/// The file of a hook's program, where no grant shows it: what a trusted policy names may be run as a
+/// hook, wherever it lies, and no call of the model sees it for that.
+fn own_program(hook: &Hook, grants: &[Grant]) -> Option<Grant> {
+    let path = PathBuf::from(hook.argv.first()?);
+    let is_shown = grants.iter().any(|grant| is_within(&path, &grant.path));
+    (path.is_absolute() && !is_shown).then_some(Grant {
+        path,
+        access: GrantAccess::ReadExecute,
+        optional: true,
+    })
 }
 
 /// What counts if a hook could not even be run to its failure.
