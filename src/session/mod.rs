@@ -1,7 +1,7 @@
 //! The session journal: durable facts, the fold over them, and the plan for recovery.
 //!
-//! A session is a file of lines; each line is one transaction of facts. [`reduce`] folds the bytes to
-//! a [`SessionState`], [`plan`] says from that state alone what must happen next, and [`Journal`]
+//! A session is a file of lines; each line is one transaction of facts. [`reduce()`] folds the bytes to
+//! a [`SessionState`], [`plan()`] says from that state alone what must happen next, and [`Journal`]
 //! appends: a candidate is reduced first and flushed to the disk before the call returns. The module
 //! knows no model, no tool and no policy; `docs/session-format.md` describes the file.
 
