@@ -83,10 +83,11 @@ fn roots(spec: &SandboxSpec) -> Vec<Root> {
             GrantAccess::ReadOnly | GrantAccess::ReadExecute => false,
         },
     };
-    let tmp = Root { path: PathBuf::from("/tmp"), writable: true };
+    // The session's own directory is shown under both names.
+    let tmp = ["/tmp", "/var/tmp"].map(|path| Root { path: PathBuf::from(path), writable: true });
     let mut roots: Vec<Root> = spec.grants.iter().map(of_grant).collect();
-    roots.retain(|root| root.path != tmp.path);
-    roots.push(tmp);
+    roots.retain(|root| tmp.iter().all(|own| own.path != root.path));
+    roots.extend(tmp);
     roots
 }
 
