@@ -41,12 +41,6 @@ const MAY_USE: [(&str, &[&str]); 12] = [
 /// Lines of one source file, tests in it included, above which it no longer has one purpose.
 const FILE_LINES_MAX: usize = 800;
 
-/// Files that are one flat table of like entries, which no split would make easier to review.
-const TABLES: [&str; 2] = ["call/shell/programs/paths.rs", "call/shell/programs/runners.rs"];
-
-/// Lines of such a table.
-const TABLE_LINES_MAX: usize = 1_500;
-
 fn sources() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
@@ -121,9 +115,7 @@ fn every_module_has_a_header_and_no_name_that_says_nothing() {
 fn files_stay_readable_in_one_sitting() {
     for (path, text) in sources() {
         let lines = text.lines().count();
-        let is_table = TABLES.iter().any(|table| path == Path::new(table));
-        let most = if is_table { TABLE_LINES_MAX } else { FILE_LINES_MAX };
-        assert!(lines <= most, "{} has {lines} lines", path.display());
+        assert!(lines <= FILE_LINES_MAX, "{} has {lines} lines", path.display());
     }
 }
 

@@ -3,7 +3,9 @@
 
 use super::cell::{self, CellInputs};
 use super::error::RunError;
-use super::setup::{self, Grounds, check_role, open_log};
+use super::opening::{self, RunFacts};
+use super::options::{self, check_role};
+use super::setup::{self, Grounds, open_log};
 use super::{RunConfig, signals};
 use crate::audit::AuditWriter;
 use crate::audit::record::{
@@ -244,8 +246,8 @@ fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<C
     )?;
     Ok(Chain {
         abort: abort.clone(),
-        guardian: setup::guardian(config, &policy)?,
-        permission: Some(setup::permission(config, &policy)),
+        guardian: options::guardian(config, &policy)?,
+        permission: Some(options::permission(config, &policy)),
         cell: Arc::new(cell),
         setting: Arc::new(Setting {
             workspace: grounds.workspace.clone(),
@@ -253,19 +255,19 @@ fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<C
             role: config.role.clone(),
             task: "run one command".to_owned(),
         }),
-        person: setup::person(&config.environment),
+        person: options::person(&config.environment),
         policy,
     })
 }
 
 fn session_record(config: &RunConfig, grounds: &Grounds, session: &Id) -> SessionRecord {
-    setup::session_record(
+    opening::session_record(
         config,
         grounds,
         session,
-        &setup::RunFacts {
+        &RunFacts {
             resumed: false,
-            role: setup::role(config, &grounds.policy),
+            role: opening::role(config, &grounds.policy),
             tools: vec!["bash".to_owned()],
             model: "none".to_owned(),
             enforced: serde_json::Value::Null,

@@ -8,6 +8,8 @@ pub mod error;
 pub mod fork;
 pub mod model;
 pub mod policies;
+mod opening;
+mod options;
 mod resume;
 pub mod setup;
 pub mod signals;

@@ -3,7 +3,8 @@
 
 use super::error::RunError;
 use super::model::{self, ModelWish};
-use super::setup::{self, Grounds, Interrupted, Opened, check_role};
+use super::options::check_role;
+use super::setup::{self, Grounds, Interrupted, Opened};
 use super::{RunConfig, policies};
 use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
