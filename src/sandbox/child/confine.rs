@@ -100,6 +100,7 @@ fn confine(
     // After the change of identity, so that the program's own rights decide.
     enter(spec, walls.places)?;
     enforced.landlock_abi = landlock::restrict(walls.rules, spec.network)?;
+    landlock::must_hold_content(enforced.mount_view, enforced.landlock_abi)?;
     // A file job changes no metadata by path, and is not worth a second process.
     let places = walls.places.filter(|_| matches!(spec.program, spec::Program::Exec { .. }));
     let filter = filter(spec, &enforced, places.is_some())?;

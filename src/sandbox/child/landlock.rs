@@ -26,6 +26,8 @@ pub(super) struct Rule {
 
 /// The version that scopes signals and abstract sockets.
 pub(super) const SCOPES_SINCE: u32 = 6;
+/// The version that handles the cutting of files.
+const TRUNCATE_SINCE: u32 = 3;
 /// The version that handles TCP.
 const NETWORK_SINCE: u32 = 4;
 
@@ -95,5 +97,40 @@ pub(super) fn restrict(rules: &[Rule], network: Network) -> Result<u32, SetupFai
             Err(SetupFailed::because(Step::Landlock, "the kernel enforces only a part of it"))
         }
         Err(error) => Err(SetupFailed::because(Step::Landlock, error.to_string())),
+    }
+}
+
+/// Refuses a kernel on which content outside the grants could be destroyed: below version 3 only a
+/// view of its own keeps a cell from cutting a file that its user may write.
+pub(super) fn must_hold_content(mount_view: bool, version: u32) -> Result<(), SetupFailed> {
+    if mount_view || version >= TRUNCATE_SINCE {
+        return Ok(());
+    }
+    let subject = format!(
+        "version {version} does not hold the cutting of files, and there is no view that does; a \
+         kernel from 6.2 on, or one that gives namespaces, is needed"
+    );
+    Err(SetupFailed::because(Step::Landlock, subject))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_a_view_a_kernel_that_lets_files_be_cut_is_refused() {
+        for (mount_view, version, held) in [
+            (true, 1, true),
+            (false, 1, false),
+            (false, 2, false),
+            (false, 3, true),
+            (true, 7, true),
+        ] {
+            assert_eq!(
+                must_hold_content(mount_view, version).is_ok(),
+                held,
+                "{mount_view} {version}"
+            );
+        }
     }
 }
