@@ -4,8 +4,8 @@ between its answer and the next request is all ours.
 
     python3 benches/turns.py [PROGRAM]          default: target/release/stoplog
 
-Two runs: 30 turns of a command that does nothing, and 150 turns that print 10 KB each. The commands
-differ by a number, since the same call with the same result again and again ends a run as a loop.
+Two runs: 30 turns of a command that does nothing, and 150 turns that print 10 KB each. The same
+command again and again is meant here, so that the watch over repetitions is off.
 Prints for each: the median time that a turn adds, the time from the start of the process to its first
 request, and the most memory that the supervisor had (VmHWM; its cells are not counted).
 """
@@ -54,7 +54,7 @@ def answer(turn, turns, command):
             "index": 0,
             "id": f"call_{turn}",
             "type": "function",
-            "function": {"name": "bash", "arguments": json.dumps({"command": command(turn)})},
+            "function": {"name": "bash", "arguments": json.dumps({"command": command})},
         }
         body = event({"tool_calls": [call]}) + event({}, "tool_calls")
     else:
@@ -73,6 +73,7 @@ def measure(program, turns, command):
         arguments = [
             program, "--state-dir", os.path.join(root, "state"), "run", "--headless",
             "--output", "json", "--model", "openai/measured", "--max-iterations", str(turns + 10),
+            "--max-repeats", "0",
             "--base-url", f"http://127.0.0.1:{port}/v1",
             "--workspace", os.path.join(root, "work"), "measure",
         ]
@@ -103,10 +104,9 @@ def measure(program, turns, command):
 
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "target/release/stoplog"
-    ten_kilobytes = "printf '%10240d' {}"
     for name, turns, command in (
-        ("30 turns of true", 30, "true {}".format),
-        ("150 turns of 10 KB", 150, ten_kilobytes.format),
+        ("30 turns of true", 30, "true"),
+        ("150 turns of 10 KB", 150, "printf %10240d 1"),
     ):
         added, first, peak = measure(program, turns, command)
         milliseconds = sorted(1_000 * seconds for seconds in added)

@@ -8,9 +8,6 @@ use std::collections::VecDeque;
 
 /// Longest cycle that is noticed, in calls.
 const CYCLE_MAX: usize = 5;
-/// Repetitions of a cycle that make it a circle: twice happens in honest work (run the tests, look,
-/// run them again), three times in a row with equal results does not.
-const REPETITIONS: usize = 3;
 
 /// What to do about the calls so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,21 +21,31 @@ pub(super) enum Circling {
 }
 
 /// The last calls of a run.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CycleWatch {
+    repetitions: usize,
     recent: VecDeque<Digest>,
     nudged: bool,
 }
 
 impl CycleWatch {
+    /// A watch for which `repetitions` of a cycle make it a circle; 0 = it sees none.
+    pub(super) fn new(repetitions: u32) -> Self {
+        let repetitions = usize::try_from(repetitions).unwrap_or(usize::MAX);
+        Self { repetitions, recent: VecDeque::new(), nudged: false }
+    }
+
     /// Takes note of one finished call.
     pub(super) fn observe(&mut self, tool: &str, arguments: &str, result: &str) -> Circling {
+        if self.repetitions == 0 {
+            return Circling::No;
+        }
         let mut bytes = Vec::with_capacity(tool.len() + arguments.len() + result.len() + 2);
         for part in [tool, arguments, result] {
             bytes.extend_from_slice(Digest::of(part.as_bytes()).as_bytes());
         }
         self.recent.push_back(Digest::of(&bytes));
-        if self.recent.len() > CYCLE_MAX * REPETITIONS {
+        if self.recent.len() > CYCLE_MAX.saturating_mul(self.repetitions) {
             self.recent.pop_front();
         }
         if !(1..=CYCLE_MAX).any(|length| self.repeats(length)) {
@@ -48,9 +55,9 @@ impl CycleWatch {
         if std::mem::replace(&mut self.nudged, true) { Circling::Stop } else { Circling::Nudge }
     }
 
-    /// Whether the last calls are [`REPETITIONS`] times the same `length` calls.
+    /// Whether the last calls are the same `length` calls, as often as makes a circle.
     fn repeats(&self, length: usize) -> bool {
-        let needed = length * REPETITIONS;
+        let needed = length.saturating_mul(self.repetitions);
         let Some(start) = self.recent.len().checked_sub(needed) else { return false };
         let last = self.recent.iter().skip(start);
         let shifted = self.recent.iter().skip(start + length);
@@ -59,7 +66,7 @@ impl CycleWatch {
 }
 
 /// What the model is told, once.
-pub(super) const NUDGE: &str = "You have made the same calls with the same results three times in a row. \
+pub(super) const NUDGE: &str = "You have made the same calls with the same results several times in a row. \
     Repeating them will not change anything: try something else, or answer with what you know.";
 
 #[cfg(test)]
@@ -73,7 +80,7 @@ mod tests {
     #[test]
     fn cycles_of_one_to_five_calls_are_noticed_after_three_rounds() {
         for length in 1..=5 {
-            let mut watch = CycleWatch::default();
+            let mut watch = CycleWatch::new(3);
             let names: Vec<String> = (0..length * 3).map(|i| format!("c{}", i % length)).collect();
             let calls: Vec<&str> = names.iter().map(String::as_str).collect();
             let seen = feed(&mut watch, &calls);
@@ -84,8 +91,18 @@ mod tests {
     }
 
     #[test]
+    fn a_watch_can_be_told_how_patient_it_is() {
+        let calls = ["same"; 40];
+        let stops = |repetitions| {
+            let mut watch = CycleWatch::new(repetitions);
+            feed(&mut watch, &calls).iter().position(|seen| *seen == Circling::Stop)
+        };
+        assert_eq!((stops(3), stops(15), stops(0)), (Some(5), Some(29), None));
+    }
+
+    #[test]
     fn polling_whose_result_changes_is_no_circle() {
-        let mut watch = CycleWatch::default();
+        let mut watch = CycleWatch::new(3);
         for round in 0..50 {
             assert_eq!(watch.observe("bash", "date", &round.to_string()), Circling::No);
         }
@@ -93,7 +110,7 @@ mod tests {
 
     #[test]
     fn different_calls_are_no_circle() {
-        let mut watch = CycleWatch::default();
+        let mut watch = CycleWatch::new(3);
         let calls = ["a", "b", "a", "c", "a", "d", "a", "b", "a", "e"];
         assert!(feed(&mut watch, &calls).iter().all(|seen| *seen == Circling::No));
     }

@@ -110,9 +110,9 @@ impl Agent {
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         Self {
+            cycles: CycleWatch::new(parts.settings.budget.repetitions),
             parts,
             tally: Tally::new(),
-            cycles: CycleWatch::default(),
             drains: DrainRounds::default(),
             repairs_told: BTreeSet::new(),
             compactions: 0,

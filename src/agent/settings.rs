@@ -56,6 +56,9 @@ pub struct Budget {
     pub time: Option<Duration>,
     /// Messages of history in one request.
     pub history: usize,
+    /// Repetitions of the same calls with the same results before the model is told, and again before
+    /// the run ends; 0 = no such end.
+    pub repetitions: u32,
 }
 
 impl Default for Budget {
@@ -66,6 +69,7 @@ impl Default for Budget {
             tokens: None,
             time: None,
             history: limits::HISTORY_MESSAGES_MAX,
+            repetitions: limits::REPETITIONS_MAX,
         }
     }
 }

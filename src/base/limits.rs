@@ -7,6 +7,9 @@ use std::time::Duration;
 
 /// Model calls in one run. Source: TinyElf `MAX_ITERATIONS`.
 pub const ITERATIONS_MAX: u32 = 40;
+/// Repetitions of a cycle of calls that make it a circle: twice happens in honest work (run the tests,
+/// look, run them again), three times in a row with equal results hardly ever does.
+pub const REPETITIONS_MAX: u32 = 3;
 /// Sampling temperature. Source: TinyElf `TEMPERATURE`; low, since tools want repeatable answers.
 pub const TEMPERATURE: f64 = 0.1;
 /// Output tokens of one answer. Source: TinyElf `MAX_TOKENS`.

@@ -206,6 +206,10 @@ pub struct BehaviourArgs {
     /// Most model calls. Default 40.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_iterations: Option<u32>,
+    /// Times that the same calls may give the same results in a row before the model is told, and
+    /// again before the run ends (exit 15). Default 3; 0 never ends it.
+    #[arg(long, value_name = "N")]
+    pub max_repeats: Option<u32>,
     /// Never ask: what needs a person is denied.
     #[arg(long)]
     pub headless: bool,

@@ -99,6 +99,7 @@ fn config(context: &Context, stage: &Stage, state: PathBuf, namespaces: Namespac
         },
         tools: None,
         max_iterations: None,
+        max_repeats: None,
         temperature: None,
         max_tokens: None,
         thinking: ThinkingLevel::None,

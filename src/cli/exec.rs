@@ -23,6 +23,7 @@ pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
         model: ModelWish::default(),
         tools: None,
         max_iterations: None,
+        max_repeats: None,
         temperature: None,
         max_tokens: None,
         thinking: ThinkingLevel::None,

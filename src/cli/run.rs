@@ -118,6 +118,7 @@ pub(super) fn config(
         },
         tools: behaviour.tools,
         max_iterations: behaviour.max_iterations,
+        max_repeats: behaviour.max_repeats,
         temperature: model.temperature,
         max_tokens: model.max_tokens,
         thinking: match model.thinking {

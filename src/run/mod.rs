@@ -47,6 +47,8 @@ pub struct RunConfig {
     pub tools: Option<Vec<String>>,
     /// Most model calls.
     pub max_iterations: Option<u32>,
+    /// Repetitions that make a circle; 0 = none does.
+    pub max_repeats: Option<u32>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Output tokens of one answer.

@@ -139,6 +139,7 @@ fn budget(config: &RunConfig, policy: &BoundPolicy) -> Budget {
         tokens: written.tokens,
         time: written.run_seconds.map(Duration::from_secs),
         history: limits::HISTORY_MESSAGES_MAX,
+        repetitions: config.max_repeats.unwrap_or(limits::REPETITIONS_MAX),
     }
 }
 

@@ -111,6 +111,8 @@ fn an_agent_in_circles_is_told_once_and_then_ends_with_15() {
     assert_eq!(result["turns"], 6);
     let journal = fs::read_to_string(rig.journal()).unwrap();
     assert_eq!(journal.matches("try something else").count(), 1, "one nudge");
+    let patient = [vec![bash("echo same"); 12], vec![answer("done")]].concat();
+    ends(&rig, &patient, &["--max-repeats", "0"], (0, "stop"));
     let polling: Vec<Value> = vec![bash("date +%N"); 12];
     let turns = [polling, vec![answer("done")]].concat();
     ends(&rig, &turns, &[], (0, "stop"));
