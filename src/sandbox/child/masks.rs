@@ -103,6 +103,8 @@ pub(super) fn apply(
 struct Patterns {
     set: GlobSet,
     each: Vec<OnePattern>,
+    /// Levels below the root at which a match can lie; `None` = any.
+    depth: Option<usize>,
 }
 
 struct OnePattern {
@@ -131,7 +133,13 @@ impl Patterns {
                 kind: mask.kind,
             });
         }
-        Ok(Self { set: set.build().map_err(io::Error::other)?, each })
+        let depths = masks.iter().map(|mask| match &mask.pattern {
+            MaskPattern::Glob { pattern, .. } => depth(pattern),
+            MaskPattern::Exact(_) => Some(0),
+        });
+        // One pattern without a bound makes the walk unbounded.
+        let depth = depths.collect::<Option<Vec<_>>>().and_then(|depths| depths.into_iter().max());
+        Ok(Self { set: set.build().map_err(io::Error::other)?, each, depth })
     }
 
     /// The numbers of the patterns that match `relative` and do not except it.
@@ -147,6 +155,12 @@ impl Patterns {
     fn hides(&self, number: usize) -> bool {
         self.each.get(number).is_some_and(|one| one.kind == MaskKind::Hide)
     }
+}
+
+/// Levels at which a pattern can match; a pattern that crosses directories has no bound. An
+/// alternative with a separator in it counts for more than it is, which only makes the walk longer.
+fn depth(pattern: &str) -> Option<usize> {
+    (!pattern.contains("**")).then(|| pattern.split('/').count())
 }
 
 fn compiled(pattern: &str) -> io::Result<Glob> {
@@ -290,8 +304,8 @@ impl Work<'_> {
     /// not searched further.
     fn walk(&mut self, root: &Path, patterns: &Patterns) -> io::Result<Vec<(PathBuf, usize)>> {
         let mut matches = Vec::new();
-        let mut pending = vec![root.to_owned()];
-        while let Some(directory) = pending.pop() {
+        let mut pending = vec![(root.to_owned(), 1)];
+        while let Some((directory, level)) = pending.pop() {
             let Some(entries) = read_directory(&directory)? else { continue };
             for entry in entries {
                 let entry = entry?;
@@ -306,8 +320,9 @@ impl Work<'_> {
                 let found = patterns.matching(path.strip_prefix(root).unwrap_or(&path));
                 let hidden = found.iter().any(|number| patterns.hides(*number));
                 matches.extend(found.into_iter().map(|number| (path.clone(), number)));
-                if !hidden && is_real_directory(&entry.file_type(), &path) {
-                    pending.push(path);
+                let deeper = patterns.depth.is_none_or(|depth| level < depth);
+                if deeper && !hidden && is_real_directory(&entry.file_type(), &path) {
+                    pending.push((path, level + 1));
                 }
             }
         }
@@ -391,5 +406,19 @@ fn is_real_directory(kind: &FileType, path: &Path) -> bool {
         | FileType::Socket
         | FileType::CharacterDevice
         | FileType::BlockDevice => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_walk_goes_no_deeper_than_a_pattern_can_match() {
+        for (pattern, levels) in
+            [("shadow*", Some(1)), ("ssh/*_key", Some(2)), ("**/.env", None), ("{a,b/c}", Some(2))]
+        {
+            assert_eq!(depth(pattern), levels, "{pattern}");
+        }
     }
 }
