@@ -11,6 +11,7 @@ fn verify_says_intact_after_the_demonstration_and_names_the_record_that_was_chan
     let done = rig.stoplog(&["demo", "--keep"]).exits(0);
     let text = format!("{}{}", done.stdout, done.stderr);
     assert!(text.contains("intact"), "{text}");
+    assert_each_planted_act_was_refused(&rig);
     let verify = |more: &[&str]| rig.stoplog(&[&["audit", "verify"], more].concat());
     verify(&[]).exits(0);
     let log = rig.log();
@@ -23,10 +24,11 @@ fn verify_says_intact_after_the_demonstration_and_names_the_record_that_was_chan
     let mut bad = good.clone();
     bad[at] ^= 1;
     fs::write(&log, &bad).unwrap();
-    let done = verify(&[]).exits(22);
-    assert!(done.stdout.contains('4') && !done.stdout.contains(": intact"), "{}", done.stdout);
+    let said = verify(&[]).exits(22).stdout;
+    assert!(said.contains("(line 4): ") && !said.contains(": intact"), "{said}");
+    assert_eq!(said.matches("(line ").count(), 1, "only the changed record is named: {said}");
     let report = verify(&["--json"]).exits(22).json();
-    assert!(report.to_string().contains("4"), "{report}");
+    assert_eq!(report["problems"][0]["line"], 4, "{report}");
     // A record is taken out, and the tail is cut off.
     let without = [&good[..starts[3]], &good[starts[4]..]].concat();
     fs::write(&log, without).unwrap();
@@ -35,6 +37,32 @@ fn verify_says_intact_after_the_demonstration_and_names_the_record_that_was_chan
     verify(&[]).exits(22);
     fs::write(&log, &good).unwrap();
     verify(&[]).exits(0);
+}
+
+/// Every act that the planted instruction asks for has a denial by the stage and rule that should give
+/// it. The write outside has none where the rig lies below a granted temporary directory: there the
+/// cell's own directory takes it.
+fn assert_each_planted_act_was_refused(rig: &Rig) {
+    let denied: Vec<Value> = rig
+        .records_of("decision")
+        .into_iter()
+        .filter(|record| record["ruling"] == "denied")
+        .map(|record| {
+            let mut stages = record["stages"].as_object().unwrap().iter();
+            let (name, stage) = stages.find(|(_, stage)| stage["verdict"] == "deny").unwrap();
+            json!([record["tool"], name, stage["reasons"][0]["rule"]])
+        })
+        .collect();
+    for (tool, stage, rule) in [
+        ("read", "firewall", "home-credentials"),
+        ("write", "firewall", "git-hooks-and-config"),
+        ("bash", "firewall", "upload"),
+        ("bash", "permission", "kill-others"),
+        ("write", "firewall", "own-state"),
+        ("bash", "permission", "command.unresolved"),
+    ] {
+        assert!(denied.contains(&json!([tool, stage, rule])), "{tool} {rule}: {denied:?}");
+    }
 }
 
 #[test]
