@@ -11,7 +11,6 @@ use crate::agent::events::{Event, Listener, RunResult};
 use crate::audit::record::StageVerdict;
 use crate::audit::{Anchors, log_path, verify};
 use crate::base::exit::Exit;
-use crate::model::{ThinkingLevel, ToolCallStyle};
 use crate::run::model::ModelWish;
 use crate::run::setup::state_directory;
 use crate::run::{self, Job, RunConfig, RunError};
@@ -43,7 +42,7 @@ struct Row {
 pub(super) fn demo(context: &Context, args: &DemoArgs) -> Outcome {
     let screen = context.screen;
     let cache = context.environment.cache_directory();
-    let stage =
+    let mut stage =
         Stage::build(cache.as_deref()).map_err(|error| CommandError::new(Exit::Fault, error))?;
     let state = state(context, &stage);
     let seen = Rc::new(RefCell::new(Seen::default()));
@@ -88,28 +87,17 @@ fn state(context: &Context, stage: &Stage) -> PathBuf {
 
 fn config(context: &Context, stage: &Stage, state: PathBuf, namespaces: Namespaces) -> RunConfig {
     RunConfig {
-        environment: context.environment.clone(),
         state_directory: Some(state),
         workspace: Some(stage.workspace()),
         policies: vec![stage.policy().to_string_lossy().into_owned()],
-        role: None,
         model: ModelWish {
             embedded: Some(("demo".to_owned(), stage.script())),
             ..ModelWish::default()
         },
-        tools: None,
-        max_iterations: None,
-        max_repeats: None,
-        temperature: None,
-        max_tokens: None,
-        thinking: ThinkingLevel::None,
-        tool_calls: ToolCallStyle::Native,
-        recording: None,
-        agents_file: false,
         headless: true,
-        shows_pieces: false,
         namespaces,
         home: Some(stage.home()),
+        ..RunConfig::of(context.environment.clone())
     }
 }
 

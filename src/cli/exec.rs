@@ -5,35 +5,18 @@ use super::screen::Tone;
 use super::{Context, Outcome};
 use crate::base::exit::Exit;
 use crate::chain::verdict::for_person;
-use crate::model::{ThinkingLevel, ToolCallStyle};
 use crate::run::RunConfig;
 use crate::run::exec::{ExecOutcome, exec as run};
-use crate::run::model::ModelWish;
-use crate::sandbox::Namespaces;
 
 /// `stoplog exec`
 pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
     let ExecArgs { place, show_cell, command } = args;
     let config = RunConfig {
-        environment: context.environment.clone(),
         state_directory: context.state_directory.clone(),
         workspace: place.workspace,
         policies: place.policy,
         role: place.role,
-        model: ModelWish::default(),
-        tools: None,
-        max_iterations: None,
-        max_repeats: None,
-        temperature: None,
-        max_tokens: None,
-        thinking: ThinkingLevel::None,
-        tool_calls: ToolCallStyle::Native,
-        recording: None,
-        agents_file: false,
-        headless: false,
-        shows_pieces: false,
-        namespaces: Namespaces::Auto,
-        home: None,
+        ..RunConfig::of(context.environment.clone())
     };
     match run(&config, &command)? {
         ExecOutcome::Ran { exit, enforced } => {

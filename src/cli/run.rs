@@ -1,8 +1,6 @@
 //! `run` and `resume`: an agent works on a task.
 
-use super::args::{
-    BehaviourArgs, ModelChoice, Output, PlaceArgs, ResumeArgs, RunArgs, Thinking, ToolCalls,
-};
+use super::args::{AgentArgs, ModelChoice, Output, ResumeArgs, RunArgs, Thinking, ToolCalls};
 use super::screen::Tone;
 use super::{CommandError, Context, Outcome, json, progress, tell};
 use crate::agent::events::RunResult;
@@ -11,34 +9,28 @@ use crate::base::text::escape_keeping_lines;
 use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::run::model::ModelWish;
 use crate::run::{self, Job, RunConfig, RunError};
-use crate::sandbox::Namespaces;
 use std::sync::Arc;
 
 /// `stoplog run`
 pub(super) fn run(context: &Context, args: RunArgs) -> Outcome {
-    let RunArgs { task, place, model, behaviour, resume } = args;
+    let RunArgs { task, agent, resume } = args;
     let job = match resume {
         None => Job::New { task },
         Some(session) => Job::Resume { session, task: Some(task) },
     };
-    carry_out(context, place, (model, behaviour), job)
+    carry_out(context, agent, job)
 }
 
 /// `stoplog resume`
 pub(super) fn resume(context: &Context, args: ResumeArgs) -> Outcome {
-    let ResumeArgs { session, task, place, model, behaviour } = args;
-    carry_out(context, place, (model, behaviour), Job::Resume { session, task })
+    let ResumeArgs { session, task, agent } = args;
+    carry_out(context, agent, Job::Resume { session, task })
 }
 
-fn carry_out(
-    context: &Context,
-    place: PlaceArgs,
-    (model, behaviour): (ModelChoice, BehaviourArgs),
-    job: Job,
-) -> Outcome {
-    let output = behaviour.output;
-    let listener = progress::listener(context.screen, output, behaviour.no_content);
-    let config = config(context, place, model, behaviour);
+fn carry_out(context: &Context, agent: AgentArgs, job: Job) -> Outcome {
+    let output = agent.behaviour.output;
+    let listener = progress::listener(context.screen, output, agent.behaviour.no_content);
+    let config = config(context, agent);
     let result = match config.and_then(|config| run::run(&config, job, listener)) {
         Ok(result) => result,
         Err(error) if output == Output::Text => return Err(error.into()),
@@ -94,28 +86,14 @@ fn show_text(context: &Context, result: &RunResult) {
 }
 
 /// The configuration that the flags describe.
-pub(super) fn config(
-    context: &Context,
-    place: PlaceArgs,
-    model: ModelChoice,
-    behaviour: BehaviourArgs,
-) -> Result<RunConfig, RunError> {
+pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, RunError> {
+    let AgentArgs { place, model, behaviour } = agent;
     let recording = model.record.as_deref().map(Recording::create).transpose()?;
     Ok(RunConfig {
-        environment: context.environment.clone(),
         state_directory: context.state_directory.clone(),
         workspace: place.workspace,
         policies: place.policy,
         role: place.role,
-        model: ModelWish {
-            name: model.model,
-            base_url: model.base_url,
-            key_file: model.key_file,
-            ca_file: model.ca_file,
-            no_stream: model.no_stream,
-            embedded: None,
-            connected: None,
-        },
         tools: behaviour.tools,
         max_iterations: behaviour.max_iterations,
         max_repeats: behaviour.max_repeats,
@@ -135,7 +113,18 @@ pub(super) fn config(
         agents_file: !behaviour.no_agents_file,
         headless: behaviour.headless,
         shows_pieces: behaviour.output == Output::StreamJson,
-        namespaces: Namespaces::Auto,
-        home: None,
+        model: wish(model),
+        ..RunConfig::of(context.environment.clone())
     })
+}
+
+fn wish(model: ModelChoice) -> ModelWish {
+    ModelWish {
+        name: model.model,
+        base_url: model.base_url,
+        key_file: model.key_file,
+        ca_file: model.ca_file,
+        no_stream: model.no_stream,
+        ..ModelWish::default()
+    }
 }

@@ -71,6 +71,35 @@ pub struct RunConfig {
     pub home: Option<PathBuf>,
 }
 
+impl RunConfig {
+    /// Nothing asked for: the caller's environment and the defaults of everything else. Somebody is
+    /// asked where a rule says so, and no file of the workspace is put before the model.
+    #[must_use]
+    pub fn of(environment: Environment) -> Self {
+        Self {
+            environment,
+            state_directory: None,
+            workspace: None,
+            policies: Vec::new(),
+            role: None,
+            model: ModelWish::default(),
+            tools: None,
+            max_iterations: None,
+            max_repeats: None,
+            temperature: None,
+            max_tokens: None,
+            thinking: ThinkingLevel::None,
+            tool_calls: ToolCallStyle::Native,
+            recording: None,
+            agents_file: false,
+            headless: false,
+            shows_pieces: false,
+            namespaces: Namespaces::Auto,
+            home: None,
+        }
+    }
+}
+
 /// What to work on.
 #[derive(Debug, Clone)]
 pub enum Job {

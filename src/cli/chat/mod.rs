@@ -31,12 +31,12 @@ Ctrl-C stops the agent's turn; twice ends the program. `//` begins a message tha
 
 /// `stoplog chat`
 pub(super) fn chat(context: &Context, args: ChatArgs) -> Outcome {
-    let ChatArgs { place, model, behaviour, resume } = args;
-    if behaviour.output != Output::Text {
+    let ChatArgs { agent, resume } = args;
+    if agent.behaviour.output != Output::Text {
         let words = "`chat` is for people and has no --output; scripts use `run`";
         return Err(CommandError::new(Exit::Usage, words));
     }
-    let mut config = run_command::config(context, place, model, behaviour)?;
+    let mut config = run_command::config(context, agent)?;
     config.shows_pieces = true;
     // A session that is gone on with names its own model, unless another one is given.
     if resume.is_none() || config.model.name.is_some() {

