@@ -5,7 +5,7 @@ use super::super::seccomp::{self, Filter, FilterSpec, Layer, ProgramKind};
 use super::super::spec::{self, Limits, Network, SandboxSpec};
 use super::super::wire::{self, SetupReport};
 use super::attendant::{self, Role};
-use super::landlock::{self, Rule};
+use super::landlock::{self, Rule, Tcp};
 use super::metadata::Places;
 use super::privileges::{self, Ids};
 use super::view::View;
@@ -99,7 +99,7 @@ fn confine(
     limit(&spec.limits, program.limits).at(Step::Limits)?;
     // After the change of identity, so that the program's own rights decide.
     enter(spec, walls.places)?;
-    enforced.landlock_abi = landlock::restrict(walls.rules, spec.network)?;
+    enforced.landlock_abi = landlock::restrict(walls.rules, tcp(spec, &enforced))?;
     landlock::must_hold_content(enforced.mount_view, enforced.landlock_abi)?;
     // A file job changes no metadata by path, and is not worth a second process.
     let places = walls.places.filter(|_| matches!(spec.program, spec::Program::Exec { .. }));
@@ -150,6 +150,13 @@ fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString
         }
     }
     Ok(variables)
+}
+
+/// A cell without the host's network may have sockets only in a network of its own, so only without
+/// one is there something for Landlock to deny.
+fn tcp(spec: &SandboxSpec, enforced: &Enforced) -> Tcp {
+    let own_network = enforced.namespaces.iter().any(|held| held == "net");
+    if spec.network == Network::Host || own_network { Tcp::Free } else { Tcp::Denied }
 }
 
 /// The system-call filter that refuses by itself what the layers in force do not stop.

@@ -4,7 +4,7 @@
 //! effort: an error fails the launch, and the version is reported.
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
-use super::super::spec::{GrantAccess, Network};
+use super::super::spec::GrantAccess;
 use super::super::sys;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
@@ -66,8 +66,18 @@ impl Rights {
     }
 }
 
+/// What Landlock does about TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tcp {
+    /// No port can be bound or connected to.
+    Denied,
+    /// Left alone: the network is granted, or it is an empty one of the cell's own, in which a test
+    /// suite may serve itself.
+    Free,
+}
+
 /// Restricts this process for good. The version of the interface that is in force.
-pub(super) fn restrict(rules: &[Rule], network: Network) -> Result<u32, SetupFailed> {
+pub(super) fn restrict(rules: &[Rule], tcp: Tcp) -> Result<u32, SetupFailed> {
     let version = sys::landlock_abi().at(Step::Landlock)?;
     let abi = ABI::from(version);
     let version = u32::try_from(version).map_err(io::Error::other).at(Step::Landlock)?;
@@ -75,7 +85,7 @@ pub(super) fn restrict(rules: &[Rule], network: Network) -> Result<u32, SetupFai
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(AccessFs::from_all(abi))?;
-        if network == Network::Off && version >= NETWORK_SINCE {
+        if tcp == Tcp::Denied && version >= NETWORK_SINCE {
             ruleset = ruleset.handle_access(AccessNet::from_all(abi))?;
         }
         if version >= SCOPES_SINCE {
