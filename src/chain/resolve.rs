@@ -30,6 +30,10 @@ pub fn real_path(path: &Path) -> PathBuf {
             continue;
         }
         let candidate = resolved.join(&name);
+        if is_of_the_reader(&candidate) || (pending.is_empty() && is_descriptor(&candidate)) {
+            resolved = candidate;
+            continue;
+        }
         match std::fs::read_link(&candidate) {
             Ok(target) if links < LINKS_MAX => {
                 links += 1;
@@ -42,6 +46,19 @@ pub fn real_path(path: &Path) -> PathBuf {
         }
     }
     resolved
+}
+
+/// Names that mean the process that reads them: ours here, the tool's in the cell.
+fn is_of_the_reader(path: &Path) -> bool {
+    path == Path::new("/proc/self") || path == Path::new("/proc/thread-self")
+}
+
+/// A descriptor of the process that reads the name, as `/dev/stdout` leads to. What it is open on was
+/// judged when it was opened.
+fn is_descriptor(path: &Path) -> bool {
+    path.parent().is_some_and(|parent| {
+        parent == Path::new("/proc/self/fd") || parent == Path::new("/proc/thread-self/fd")
+    })
 }
 
 fn names(path: &Path) -> Vec<OsString> {
@@ -58,6 +75,19 @@ fn names(path: &Path) -> Vec<OsString> {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+
+    #[test]
+    fn a_descriptor_stays_a_name_and_what_lies_behind_a_process_does_not() {
+        for (path, expected) in [
+            ("/dev/stdout", "/proc/self/fd/1"),
+            ("/dev/fd/7", "/proc/self/fd/7"),
+            ("/proc/self/fd/0", "/proc/self/fd/0"),
+            ("/proc/self/status", "/proc/self/status"),
+            ("/proc/self/root/etc/shadow", "/etc/shadow"),
+        ] {
+            assert_eq!(real_path(Path::new(path)), Path::new(expected), "{path}");
+        }
+    }
 
     #[test]
     fn links_in_every_place_are_followed() {
