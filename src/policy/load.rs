@@ -58,13 +58,13 @@ struct Walk<'w> {
     resolve: Resolve<'w>,
     collector: &'w mut Collector,
     done: Vec<Loaded>,
-    open: Vec<String>,
+    open: Vec<Arc<SourceFile>>,
 }
 
 impl Walk<'_> {
     fn file(&mut self, file: Arc<SourceFile>) {
         let document = read(&file, self.collector);
-        self.open.push(file.name.clone());
+        self.open.push(Arc::clone(&file));
         for parent in &document.extends {
             match self.parent(&parent.value) {
                 Ok(None) => {}
@@ -90,17 +90,24 @@ impl Walk<'_> {
             let message = format!("there is no policy `{name}`");
             return Err(("unknown-policy", message, Some(help)));
         };
-        if self.open.contains(&source.name) {
-            let message = format!("`{name}` extends itself: {}", self.open.join(" -> "));
+        if self.open.iter().any(|file| is_same(file, &source)) {
+            let open: Vec<&str> = self.open.iter().map(|file| file.name.as_str()).collect();
+            let message = format!("`{name}` extends itself: {}", open.join(" -> "));
             return Err(("extends-cycle", message, None));
         }
         if self.done.len() + self.open.len() > EXTENDS_MAX {
             let message = format!("more than {EXTENDS_MAX} files are pulled in");
             return Err(("extends-too-many", message, None));
         }
-        let is_known = self.done.iter().any(|(file, _)| file.name == source.name);
+        let is_known = self.done.iter().any(|(file, _)| is_same(file, &source));
         Ok((!is_known).then_some(source))
     }
+}
+
+/// Whether a source is a file that was read: a file of a user may lie where a built-in one seems to.
+fn is_same(file: &SourceFile, source: &PolicySource) -> bool {
+    let is_built_in = |layer: Layer| layer == Layer::BuiltIn;
+    file.name == source.name && is_built_in(file.layer) == is_built_in(source.layer)
 }
 
 /// What makes a unit the same: its layer and the texts of its files.

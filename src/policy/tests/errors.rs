@@ -145,6 +145,10 @@ fn a_cycle_is_named_and_a_diamond_is_read_once() {
     let diamond = "extends = [\"left\", \"right\"]".to_owned();
     let source = PolicySource { name: "d".into(), layer: Layer::Explicit, text: diamond };
     assert_eq!(load(vec![source], &files).unwrap().files().len(), 4);
+    // A user's file in a directory `policies`, with the name of a built-in one.
+    let (name, text) = ("policies/workspace.toml".into(), "extends = [\"workspace\"]".into());
+    let source = PolicySource { name, layer: Layer::Explicit, text };
+    assert_eq!(load(vec![source], &files).unwrap().files().len(), 3);
 }
 
 #[test]
