@@ -19,6 +19,27 @@ fn devices_are_the_harmless_ones_and_terminals_exist_only_when_asked_for() {
 }
 
 #[test]
+fn no_way_up_leads_out_of_the_view() {
+    let rig = Rig::new();
+    let secret = rig.outside().join("secret");
+    let changed = || std::fs::metadata(&secret).unwrap().modified().unwrap();
+    let before = changed();
+    let text = format!(
+        "ways='/. /.. /../.. /usr/.. /dev/.. /proc/.. /tmp/.. /tmp/../..'; \
+         for way in $ways; do stat -c %d:%i $way; done | sort -u | wc -l; \
+         awk '$5 == \"/\"' /proc/self/mountinfo | wc -l; \
+         for way in $ways; do ls -d $way{0}; cat $way{0}; touch -c -d @0 $way{0}; done",
+        secret.display()
+    );
+    let finished = rig.run(&text);
+    assert_eq!(stdout(&finished), "1\n1\n", "{}", shown(&finished));
+    assert_eq!(changed(), before);
+    let control = rig.control(&text);
+    assert_eq!(control.matches("secret\n").count(), 16, "{control}");
+    assert_ne!(changed(), before);
+}
+
+#[test]
 fn processes_of_others_are_absent_and_the_kernel_cannot_be_set() {
     let rig = Rig::new();
     let text = "ls -d /proc/[0-9]* | wc -l; echo 1 > /proc/sys/vm/drop_caches; \

@@ -12,8 +12,8 @@ use super::masks::{self, WatchedName};
 use super::privileges::Ids;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    CWD, FileType, Mode, OFlags, ResolveFlags, chownat, fchmod, mkdirat, mknodat, openat2,
-    readlinkat, symlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags, chownat, fchmod, mkdirat,
+    mknodat, openat, openat2, readlinkat, statx, symlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
@@ -127,7 +127,7 @@ fn private_tmp(path: &Path, spec: &SandboxSpec) -> Result<OwnedFd, SetupFailed> 
     if let Some(ids) = Ids::wanted(spec.identity) {
         // The directory is the session's own; whoever works in it has to own it.
         let (uid, gid) = ids.owner();
-        chownat(&node, "", Some(uid), Some(gid), rustix::fs::AtFlags::EMPTY_PATH)
+        chownat(&node, "", Some(uid), Some(gid), AtFlags::EMPTY_PATH)
             .about(Step::Grant, subject)?;
     }
     let flags = attributes(GrantAccess::ReadWriteExecute);
@@ -181,7 +181,7 @@ impl Ground {
         mkdirat(&self.memory, name, Mode::from_raw_mode(0o700))?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = if ids.is_some() { 0o700 } else { 0o1777 };
-        let directory = rustix::fs::openat(
+        let directory = openat(
             &self.memory,
             name,
             OFlags::RDONLY | OFlags::DIRECTORY | flags & !OFlags::PATH,
@@ -357,12 +357,31 @@ impl Ground {
             )
             .at(Step::View)?;
         }
-        unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
-        rustix::process::chdir("/").at(Step::Root)?;
+        let_go_of_the_host(&self.root)?;
         let mut rules = own_rules(spec).at(Step::View)?;
         rules.extend(grants::rules(self.grants));
         Ok(View { rules, masked: masks.masked, watched: masks.watched })
     }
+}
+
+/// Unmounts what lies over the new root: the memory file system, and below it the host's tree, which
+/// `..` at the root would lead into as long as it is there.
+fn let_go_of_the_host(root: &OwnedFd) -> Result<(), SetupFailed> {
+    for _over in ["memory", "host"] {
+        unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
+    }
+    rustix::process::chdir("/").at(Step::Root)?;
+    let mount_of = |place: &OwnedFd| -> io::Result<u64> {
+        let flags = AtFlags::EMPTY_PATH;
+        Ok(statx(place, "", flags, StatxFlags::MNT_ID)?.stx_mnt_id)
+    };
+    // A mount that is left would be entered by the walk up, so that is what is looked at.
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let above = openat(CWD, "..", flags, Mode::empty()).at(Step::Root)?;
+    if mount_of(&above).at(Step::Root)? != mount_of(root).at(Step::Root)? {
+        return Err(SetupFailed::because(Step::Root, "a file tree of the host is still over it"));
+    }
+    Ok(())
 }
 
 /// Rules for what the view adds to the grants.
