@@ -68,6 +68,14 @@ impl CellBase {
         }
     }
 
+    /// Whether a tool may change `path`, as far as the grant that decides about it says.
+    #[must_use]
+    pub fn may_write(&self, path: &Path) -> bool {
+        let around = self.plan.grants.iter().filter(|grant| is_within(path, &grant.path));
+        let innermost = around.max_by_key(|grant| grant.path.components().count());
+        innermost.is_some_and(|grant| grant.access.contains(&Access::Write))
+    }
+
     /// Whether a cell can see `path` at all.
     #[must_use]
     pub fn grants_path(&self, path: &Path) -> bool {

@@ -22,6 +22,7 @@ use crate::audit::{AuditError, AuditWriter, Receipt};
 use crate::base::digest::Digest;
 use crate::base::text::Untrusted;
 use crate::call::ToolCall;
+use crate::call::effects::Access;
 use crate::policy::{BoundPolicy, HookEvent, RoleVerdict};
 use crate::sandbox::SandboxSpec;
 use abort::AbortSignal;
@@ -314,7 +315,16 @@ impl Chain {
             paths: subject.paths_shown(),
             reasons: required.to_vec(),
             identity: subject.identity(&self.setting.workspace, role),
+            changeable: self.changeable(subject),
         }
+    }
+
+    /// The first file that the call runs and that a tool could change before it runs again.
+    fn changeable(&self, subject: &Subject) -> Option<Untrusted> {
+        let paths = subject.effects.paths.iter().zip(&subject.real_paths);
+        let mut run = paths.filter(|(path, _)| path.access == Access::Execute);
+        let (_, real) = run.find(|(_, real)| self.cell.may_write(real))?;
+        Some(Untrusted::new(real.to_string_lossy()))
     }
 
     fn grant_record(

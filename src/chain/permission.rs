@@ -42,6 +42,9 @@ pub struct Question {
     pub reasons: Vec<Reason>,
     /// The hash of tool, arguments, workspace and role: what a remembered answer is bound to.
     pub identity: Digest,
+    /// A file that the call runs and that tools may change. What is shown does not say what it will
+    /// hold the next time, so that a yes covers this call alone.
+    pub changeable: Option<Untrusted>,
 }
 
 /// What the person said.
@@ -131,7 +134,7 @@ impl Permission {
         let deny = |code: &str, sentence: &str| (refusal(question, code, sentence), None);
         match answer {
             Answer::Once => (pass("the user said yes, once"), Some(Granted::Once)),
-            Answer::Remember if !self.may_remember => {
+            Answer::Remember if !self.may_remember || question.changeable.is_some() => {
                 (pass("the user said yes, once"), Some(Granted::Once))
             }
             Answer::Remember => {
@@ -185,7 +188,15 @@ pub fn shown(question: &Question) -> String {
         };
         text.push_str(&format!("  asked as   {}{rule}\n", reason.sentence));
     }
-    text.push_str("Allow? [y] once  [a] this exact call for the rest of the run  [N] no: ");
+    match &question.changeable {
+        None => {
+            text.push_str("Allow? [y] once  [a] this exact call for the rest of the run  [N] no: ")
+        }
+        Some(file) => {
+            text.push_str(&format!("  each time  tools may change {file} after this answer\n"));
+            text.push_str("Allow? [y] once  [N] no: ");
+        }
+    }
     text
 }
 
@@ -255,6 +266,7 @@ mod tests {
                 ..reason("command-ask", "removes files")
             }],
             identity: Digest::of(arguments.as_bytes()),
+            changeable: None,
         }
     }
 
@@ -284,6 +296,18 @@ mod tests {
         let abort = Cancel::new();
         assert_eq!(permission.ask(&question("x"), &abort).1, Some(Granted::Once));
         assert_eq!(permission.ask(&question("x"), &abort).1, None);
+    }
+
+    #[test]
+    fn a_call_that_runs_a_file_which_tools_may_change_is_not_remembered() {
+        let answers = VecDeque::from([Answer::Remember]);
+        let mut permission = Permission::new(Prompter::Scripted(answers), None);
+        let file = Some(Untrusted::new("/w/run\u{1b}.sh"));
+        let question = Question { changeable: file, ..question("sh run.sh") };
+        assert_eq!(permission.ask(&question, &Cancel::new()).1, Some(Granted::Once));
+        assert_eq!(permission.ask(&question, &Cancel::new()).1, None);
+        let text = shown(&question);
+        assert!(text.contains(r"/w/run\u{1b}.sh") && !text.contains("[a]"), "{text}");
     }
 
     #[test]

@@ -3,15 +3,16 @@
 //!
 //! Every trial has a control: the same act with the rule taken away, or outside the cell.
 
-use crate::sandbox::probe::{Bench, Finding, Probe, ProbeFault, put};
+use crate::sandbox::probe::{Bench, Finding, Probe, ProbeFault, Sitting, Typing, put};
 use serde_json::{Value, json};
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-type Found = Result<Finding, ProbeFault>;
+pub(super) type Found = Result<Finding, ProbeFault>;
 
 /// The trials, as rows for the table of probes.
 pub(super) const TRIALS: [Probe; 6] = [
@@ -31,26 +32,40 @@ const DENIED: i32 = 10;
 const POLICY: i32 = 21;
 const RECORD: i32 = 22;
 
+/// Text by which a question is known on the terminal.
+const QUESTION: &str = "Allow?";
+
 /// One run of this program in places of its own.
-struct Trial<'a> {
-    bench: &'a Bench,
+pub(super) struct Trial<'a> {
+    pub(super) bench: &'a Bench,
     place: PathBuf,
+    /// Whether cells here have no mount view, so that only a policy that accepts it can be tried.
+    pub(super) degraded: bool,
 }
 
 /// How a run ended.
-struct Ended {
-    exit: Option<i32>,
-    denials: usize,
+pub(super) struct Ended {
+    pub(super) exit: Option<i32>,
+    pub(super) denials: usize,
+}
+
+impl Ended {
+    fn of(exit: Option<i32>, stdout: &[u8]) -> Self {
+        let answer: Value = serde_json::from_slice(stdout).unwrap_or_default();
+        let denials = answer.get("denials").and_then(Value::as_array).map_or(0, Vec::len);
+        Self { exit, denials }
+    }
 }
 
 impl<'a> Trial<'a> {
-    fn new(bench: &'a Bench, name: &str) -> io::Result<Self> {
+    pub(super) fn new(bench: &'a Bench, name: &str) -> Result<Self, ProbeFault> {
         let place = bench.place().join(name);
         fs::create_dir_all(place.join("workspace/.stoplog"))?;
-        Ok(Self { bench, place })
+        let degraded = !bench.run(&bench.script(":"))?.enforced.mount_view;
+        Ok(Self { bench, place, degraded })
     }
 
-    fn workspace(&self) -> PathBuf {
+    pub(super) fn workspace(&self) -> PathBuf {
         self.place.join("workspace")
     }
 
@@ -58,25 +73,85 @@ impl<'a> Trial<'a> {
         self.place.join("state")
     }
 
-    fn made(&self, name: &str) -> bool {
+    pub(super) fn made(&self, name: &str) -> bool {
         self.workspace().join(name).exists()
     }
 
-    /// Runs the task whose model makes `calls`, under the policy `rules` on top of the shipped one.
-    fn run(&self, rules: &str, calls: &[Value]) -> Result<Ended, ProbeFault> {
-        let policy = self.place.join("policy.toml");
-        put(&policy, &format!("version = 1\nextends = [\"workspace\"]\n{rules}"))?;
+    /// Writes a policy of `rules` on top of the shipped one.
+    pub(super) fn policy(&self, name: &str, rules: &str) -> io::Result<PathBuf> {
+        let policy = self.place.join(name);
+        // Where namespaces are refused the policy must say that it may run all the same.
+        let accepts = if self.degraded { "[sandbox]\ndegraded = \"allow\"\n" } else { "" };
+        put(&policy, &format!("version = 1\nextends = [\"workspace\"]\n{accepts}{rules}"))?;
+        Ok(policy)
+    }
+
+    /// Writes the turns of the model and names them as `--model` wants it.
+    pub(super) fn script(&self, turns: &[Vec<Value>]) -> io::Result<OsString> {
         let script = self.place.join("turns.jsonl");
-        put(&script, &format!("{}\n{}\n", json!({ "calls": calls }), json!({ "text": "done" })))?;
+        let mut text: String =
+            turns.iter().map(|calls| format!("{}\n", json!({ "calls": calls }))).collect();
+        text.push_str(&format!("{}\n", json!({ "text": "done" })));
+        put(&script, &text)?;
+        Ok(format!("script/{}", script.display()).into())
+    }
+
+    /// The arguments of a run whose model makes `turns` under `policy`.
+    fn arguments(&self, policy: &Path, turns: &[Vec<Value>]) -> io::Result<Vec<OsString>> {
+        let mut arguments: Vec<OsString> = ["run", "--output", "json", "--workspace"]
+            .map(OsString::from)
+            .into_iter()
+            .chain([self.workspace().into(), "--state-dir".into(), self.state().into()])
+            .chain(["--policy".into(), policy.into(), "--model".into()])
+            .collect();
+        arguments.extend([self.script(turns)?, "x".into()]);
+        Ok(arguments)
+    }
+
+    /// Runs the task whose model makes `calls`, under the policy `rules` on top of the shipped one.
+    pub(super) fn run(&self, rules: &str, calls: &[Value]) -> Result<Ended, ProbeFault> {
+        let arguments = self.arguments(&self.policy("policy.toml", rules)?, &[calls.to_vec()])?;
+        self.headless(&arguments)
+    }
+
+    /// Runs this program where nobody can be asked.
+    pub(super) fn headless(&self, arguments: &[OsString]) -> Result<Ended, ProbeFault> {
         let mut program = self.bench.own_program();
-        program.env("HOME", &self.place).args(["run", "--headless", "--output", "json"]);
-        program.arg("--workspace").arg(self.workspace()).arg("--state-dir").arg(self.state());
-        program.arg("--policy").arg(&policy);
-        let output =
-            program.arg("--model").arg(format!("script/{}", script.display())).arg("x").output()?;
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-        let denials = answer.get("denials").and_then(Value::as_array).map_or(0, Vec::len);
-        Ok(Ended { exit: output.status.code(), denials })
+        program.env("HOME", &self.place).args(arguments).arg("--headless");
+        let output = program.output()?;
+        Ok(Ended::of(output.status.code(), &output.stdout))
+    }
+
+    /// The arguments of a further run of the newest session under `policy`.
+    pub(super) fn resumption(
+        &self,
+        policy: Option<&Path>,
+        turns: &[Vec<Value>],
+    ) -> Result<Vec<OsString>, ProbeFault> {
+        let session = self.log()?;
+        let session = session.file_stem().unwrap_or_default();
+        let mut arguments = vec!["resume".into(), session.to_owned(), "go on".into()];
+        arguments.extend(["--output", "json", "--state-dir"].map(OsString::from));
+        // The model is the session's: the same script, which says something else now.
+        self.script(turns)?;
+        arguments.push(self.state().into());
+        arguments.extend(policy.into_iter().flat_map(|policy| ["--policy".into(), policy.into()]));
+        Ok(arguments)
+    }
+
+    /// Runs the same with somebody at a terminal who gives `answers`.
+    pub(super) fn at_terminal(
+        &self,
+        rules: &str,
+        turns: &[Vec<Value>],
+        answers: &[&str],
+    ) -> Result<(Ended, Sitting), ProbeFault> {
+        let arguments = self.arguments(&self.policy("policy.toml", rules)?, turns)?;
+        let typing = Typing { question: QUESTION, answers };
+        let own = self.bench.own_program();
+        let sitting = self.bench.sit_at_terminal(own.get_program(), &arguments, typing)?;
+        let exit = sitting.status.and_then(|status| status.code());
+        Ok((Ended::of(exit, &sitting.stdout), sitting))
     }
 
     /// The exit code of `audit verify` on the newest session.
@@ -99,7 +174,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-fn bash(command: &str) -> Value {
+pub(super) fn bash(command: &str) -> Value {
     json!({ "name": "bash", "arguments": { "command": command } })
 }
 
@@ -108,15 +183,20 @@ fn write(path: &Path, content: &str) -> Value {
 }
 
 /// A rule on the program `touch`.
-fn rule(decision: &str) -> String {
+pub(super) fn rule(decision: &str) -> String {
+    rule_on("touch", decision)
+}
+
+/// A rule on a program.
+pub(super) fn rule_on(program: &str, decision: &str) -> String {
     format!(
-        "[[command.rule]]\nid = \"trial\"\ndecision = \"{decision}\"\nreason = \"trial\"\n\
-         program = \"touch\"\n"
+        "[[command.rule]]\nid = \"trial-{program}\"\ndecision = \"{decision}\"\n\
+         reason = \"trial\"\nprogram = \"{program}\"\n"
     )
 }
 
 /// Passes when the control had its effect and the trial did not.
-fn judged(control: bool, stopped: bool, detail: String) -> Finding {
+pub(super) fn judged(control: bool, stopped: bool, detail: String) -> Finding {
     match (control, stopped) {
         (false, _) => Finding::fail(format!("the control had no effect: {detail}")),
         (true, true) => Finding::pass(detail),
@@ -177,11 +257,18 @@ fn own_files(bench: &Bench) -> Found {
     let calls = [write(Path::new("attack.sh"), &attack), bash("sh attack.sh; touch ran")];
     let ended = trial.run("", &calls)?;
     let ran = trial.made("ran") && ended.denials == 0;
-    let kept = trial.verify()? == Some(DONE) && !state.join("new").exists() && !rules.exists();
+    let state_kept = trial.verify()? == Some(DONE) && !state.join("new").exists();
+    let rules_kept = !rules.exists();
     bench.plain_script(&format!("sh {}", trial.workspace().join("attack.sh").display()))?;
     let control = trial.verify()? == Some(RECORD) && state.join("new").exists() && rules.exists();
+    if trial.degraded && control && ran && state_kept && !rules_kept {
+        return Ok(Finding::not_supported(
+            "log and journal held; without a mount view bash can make the workspace's policy file, \
+             which can only ask and deny",
+        ));
+    }
     let detail = "the script that reached log, journal and policy outside reached none inside";
-    Ok(judged(control && ran, kept, detail.into()))
+    Ok(judged(control && ran, state_kept && rules_kept, detail.into()))
 }
 
 fn workspace_that_allows(bench: &Bench) -> Found {

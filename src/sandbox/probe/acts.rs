@@ -163,13 +163,13 @@ impl Answer {
 }
 
 /// Runs the probe program if that is what this process was started as.
-#[must_use]
-pub fn probe_entry() -> Option<ExitCode> {
-    let mut arguments = std::env::args().skip(1);
+pub(super) fn acts_entry() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != PROBE_ARGUMENT {
         return None;
     }
-    let acts: Option<Vec<Act>> = arguments.next().and_then(|text| serde_json::from_str(&text).ok());
+    let text = arguments.next().and_then(|text| text.into_string().ok());
+    let acts: Option<Vec<Act>> = text.and_then(|text| serde_json::from_str(&text).ok());
     Some(acts.map_or(ExitCode::from(2), |acts| perform_all(&acts)))
 }
 

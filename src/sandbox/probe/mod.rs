@@ -13,11 +13,21 @@ mod facts;
 mod guarantees;
 mod report;
 mod start;
+mod terminal;
 
-pub use acts::{Act, Answer, PROBE_ARGUMENT, Reach, probe_entry};
+pub use acts::{Act, Answer, PROBE_ARGUMENT, Reach};
 pub use bench::{Bench, CANARY, ProbeFault, Victim, put};
 pub use calls::{CALLS, CALLS_WITHOUT_NAMESPACES, Call, Stopped};
 pub use facts::{ControlGroups, Facts, NamespaceFact};
 pub use guarantees::{Contrast, PROBES, contrast, expected_errno};
 pub use report::{Finding, GUARANTEES, Guarantee, Held, Probe, Proof, Report};
 pub use start::Unproven;
+pub use terminal::{Sitting, Typing};
+
+use std::process::ExitCode;
+
+/// Becomes one of the hidden programs of the probes if this process was started as one.
+#[must_use]
+pub fn probe_entry() -> Option<ExitCode> {
+    acts::acts_entry().or_else(terminal::terminal_entry)
+}

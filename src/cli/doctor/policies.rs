@@ -1,0 +1,64 @@
+//! What each shipped policy gets on this machine: one cell as a run of that policy would make it.
+
+use crate::policy::{BUILT_IN_NAMES, Places};
+use crate::run::cell::{self, CellInputs};
+use crate::run::environment::Environment;
+use crate::run::{RunError, policies};
+use crate::sandbox::{Enforced, Namespaces};
+use serde::Serialize;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What one policy gets.
+#[derive(Debug, Serialize)]
+pub(super) struct PolicyCell {
+    /// The policy's name.
+    pub(super) policy: &'static str,
+    /// What the kernel enforces; `None` if a run is refused.
+    pub(super) cell: Option<Enforced>,
+    /// Why a run is refused.
+    pub(super) refused: Option<String>,
+}
+
+impl fmt::Display for PolicyCell {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "policy          {}: ", self.policy)?;
+        match (&self.cell, &self.refused) {
+            (Some(enforced), _) => write!(formatter, "{enforced}"),
+            (None, why) => write!(formatter, "refused: {}", why.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+/// The shipped policy that only holds rules for the others to extend, and grants nothing.
+const WITHOUT_CELL: &str = "base";
+
+/// The cells of the shipped policies, with `workspace` to work in.
+pub(super) fn cells(environment: &Environment, workspace: PathBuf) -> Vec<PolicyCell> {
+    BUILT_IN_NAMES
+        .into_iter()
+        .filter(|policy| *policy != WITHOUT_CELL)
+        .map(|policy| match cell_of(policy, environment, &workspace) {
+            Ok(enforced) => PolicyCell { policy, cell: Some(enforced), refused: None },
+            Err(error) => PolicyCell { policy, cell: None, refused: Some(error.to_string()) },
+        })
+        .collect()
+}
+
+fn cell_of(name: &str, environment: &Environment, workspace: &Path) -> Result<Enforced, RunError> {
+    let set = policies::load_sources(vec![policies::by_name(name)?])?;
+    let policy = set.bind(&Places {
+        workspace: workspace.to_owned(),
+        home: environment.home(),
+        tmp: PathBuf::from("/tmp"),
+        protected: Vec::new(),
+    })?;
+    let inputs = CellInputs {
+        environment,
+        workspace,
+        private_tmp: None,
+        quarantine: None,
+        namespaces: Namespaces::Auto,
+    };
+    cell::probe(&cell::base(&policy, inputs)?)
+}
