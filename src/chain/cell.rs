@@ -3,6 +3,7 @@
 
 use crate::base::limits::{KILL_GRACE, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX};
 use crate::base::paths::is_within;
+use crate::base::pattern::escape;
 use crate::call::effects::Access;
 use crate::policy::{
     CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern,
@@ -110,7 +111,7 @@ fn planned_mask(planned: &PlannedMask, approved: &[PathBuf]) -> Option<Mask> {
         PlannedPattern::Glob { root, pattern } => {
             let inside = approved.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
             let mut except = planned.except.clone();
-            except.extend(inside.map(globset::escape));
+            except.extend(inside.map(escape));
             MaskPattern::Glob { root: root.clone(), pattern: pattern.clone(), except }
         }
     };

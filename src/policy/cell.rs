@@ -7,12 +7,12 @@
 use super::bound::BoundPolicy;
 use super::file::schema::{CellLayer, Decision, Degraded, IdentitySetting, NetworkMode};
 use super::paths::{PathIndex, PathMatcher};
-use super::rules::globs::{Shape, escape, expand};
+use super::rules::globs::{Shape, expand};
 use super::rules::hosts::HostMatcher;
-use super::rules::pattern::PathPattern;
 use super::settings::{EnvironmentRules, Limits};
 use super::unit::Unit;
 use crate::base::paths::is_within;
+use crate::base::pattern::{PathPattern, escape};
 use crate::call::effects::Access;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,7 @@
 //! they come here.
 
 use super::PatternError;
-use super::pattern::{PathPattern, names};
+use crate::base::pattern::{PathPattern, escape, names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -182,14 +182,6 @@ pub fn expand(text: &str, places: &Places) -> Option<Shape> {
         }
         (false, _) => Shape::Glob(glob),
     })
-}
-
-/// `text` as a pattern that matches it alone.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',');
-    let each = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
-    text.chars().flat_map(each).collect()
 }
 
 impl Shape {

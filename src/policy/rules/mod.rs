@@ -6,7 +6,6 @@ pub mod assignments;
 pub mod commands;
 pub mod globs;
 pub mod hosts;
-pub mod pattern;
 pub mod tokens;
 
 use super::file::located::Located;

@@ -1,8 +1,12 @@
 //! One pattern over paths, matched name by name. Compiling one costs less than a microsecond, which
-//! matters because every start of the program compiles a few hundred; what it matches is what
-//! `globset` with `literal_separator` matches, which a property test holds.
+//! matters because every start of the program, and every cell, compiles a few hundred; what it matches
+//! is what `globset` with `literal_separator` matches, which a property test holds.
+//!
+//! The rules of a policy and the masks of a cell are matched by the same code, so that both walls mean
+//! the same names.
 
 use std::path::{Component, Path};
+use std::sync::Arc;
 
 /// Patterns that alternatives may expand to: `{a,b}` in six places is already 64.
 const ALTERNATIVES_MAX: usize = 256;
@@ -92,10 +96,91 @@ impl PathPattern {
         }
     }
 
+    /// For a `directory/**`: only what is below the directory, not the directory itself.
+    #[must_use]
+    pub fn strictly_below(mut self) -> Self {
+        if self.parts.last() == Some(&Part::AnyDirectories) {
+            self.parts.push(Part::Wild(vec![Atom::AnyMany]));
+        }
+        self
+    }
+
+    /// How many names a path that it matches has; `None` = any number, because of a `**`.
+    #[must_use]
+    pub fn depth(&self) -> Option<usize> {
+        (!self.parts.contains(&Part::AnyDirectories)).then_some(self.parts.len())
+    }
+
+    /// Whether it asks for nothing but the last name, as `**/name` does: such a match stays one when a
+    /// directory above it is renamed.
+    #[must_use]
+    pub fn is_last_name_alone(&self) -> bool {
+        matches!(self.parts.as_slice(), [Part::AnyDirectories, last] if *last != Part::AnyDirectories)
+    }
+
     /// Whether it matches a path given as names.
     #[must_use]
     pub fn fits(&self, names: &[&[u8]]) -> bool {
-        fits_parts(&self.parts, names, self.fold)
+        // Most names of a walk are told apart by their last one.
+        let may_fit = match (self.parts.last(), names.last()) {
+            (Some(last), Some(name)) => last.fits(name, self.fold),
+            (Some(_) | None, None) | (None, Some(_)) => true,
+        };
+        may_fit && fits_parts(&self.parts, names, self.fold)
+    }
+}
+
+/// A pattern with exceptions: what a rule refuses below some directory.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    patterns: Vec<PathPattern>,
+    except: Arc<[PathPattern]>,
+}
+
+impl Selection {
+    /// What `pattern` matches and none of `except` does. `directory/**` means the directory itself too,
+    /// so that nothing new can be put into it; but not if there are exceptions, which may lie in it.
+    ///
+    /// # Errors
+    /// What is wrong with the pattern.
+    pub fn new(pattern: &str, except: Arc<[PathPattern]>) -> Result<Self, &'static str> {
+        let mut patterns = PathPattern::parse(pattern)?;
+        if !except.is_empty() {
+            patterns = patterns.into_iter().map(PathPattern::strictly_below).collect();
+        }
+        Ok(Self { patterns, except })
+    }
+
+    /// Reads exceptions, for any number of selections.
+    ///
+    /// # Errors
+    /// What is wrong with one of them.
+    pub fn exceptions(texts: &[String]) -> Result<Arc<[PathPattern]>, &'static str> {
+        let mut patterns = Vec::new();
+        for text in texts {
+            patterns.extend(PathPattern::parse(text)?.into_iter().map(PathPattern::strictly_below));
+        }
+        Ok(patterns.into())
+    }
+
+    /// Whether a path, given as names, is meant.
+    #[must_use]
+    pub fn fits(&self, names: &[&[u8]]) -> bool {
+        self.patterns.iter().any(|pattern| pattern.fits(names))
+            && !self.except.iter().any(|except| except.fits(names))
+    }
+
+    /// Levels at which a match can lie; `None` = any.
+    #[must_use]
+    pub fn depth(&self) -> Option<usize> {
+        let depths = self.patterns.iter().map(PathPattern::depth).collect::<Option<Vec<_>>>()?;
+        depths.into_iter().max()
+    }
+
+    /// Whether nothing but the last name decides; see [`PathPattern::is_last_name_alone`].
+    #[must_use]
+    pub fn is_last_name_alone(&self) -> bool {
+        self.patterns.iter().all(PathPattern::is_last_name_alone)
     }
 }
 
@@ -112,6 +197,14 @@ pub fn names(path: &Path) -> Vec<&[u8]> {
             | Component::Prefix(_) => None,
         })
         .collect()
+}
+
+/// `text` as a pattern that matches it alone.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',');
+    let each = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
+    text.chars().flat_map(each).collect()
 }
 
 /// Greedy with one point of return: the last `**`. Each `**` that follows replaces it, so time is
