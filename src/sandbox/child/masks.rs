@@ -16,20 +16,16 @@
 use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Mask, MaskKind, MaskPattern};
 use super::grants::{Granted, covering, is_directory, real_path};
+use super::search::{Found, search};
 use super::view::{attach, copy_tree};
-use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use rustix::fd::OwnedFd;
-use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2, statat,
-    symlinkat,
-};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2, symlinkat};
 use rustix::io::Errno;
 use rustix::mount::MountAttrFlags;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Names that one cell may cover; each is a mount, of which a namespace has 100,000 by default.
@@ -77,6 +73,7 @@ pub(super) fn apply(
         memory,
         pinned: grants.iter().map(|granted| granted.real.clone()).collect(),
         covered: HashSet::new(),
+        outside: HashMap::new(),
         applied: Applied::default(),
         entries_left: ENTRIES_MAX,
     };
@@ -99,74 +96,6 @@ pub(super) fn apply(
     Ok(work.applied)
 }
 
-/// The patterns of one root, compiled together.
-struct Patterns {
-    set: GlobSet,
-    each: Vec<OnePattern>,
-    /// Levels below the root at which a match can lie; `None` = any.
-    depth: Option<usize>,
-}
-
-struct OnePattern {
-    except: GlobSet,
-    /// A pattern of the last name alone still matches after a directory above is renamed.
-    last_name_alone: bool,
-    kind: MaskKind,
-}
-
-impl Patterns {
-    fn new(masks: &[&Mask]) -> io::Result<Self> {
-        let mut set = GlobSetBuilder::new();
-        let mut each = Vec::with_capacity(masks.len());
-        for mask in masks {
-            let MaskPattern::Glob { root: _, pattern, except } = &mask.pattern else { continue };
-            set.add(compiled(pattern)?);
-            let mut excepted = GlobSetBuilder::new();
-            for pattern in except {
-                excepted.add(compiled(pattern)?);
-            }
-            each.push(OnePattern {
-                except: excepted.build().map_err(io::Error::other)?,
-                last_name_alone: pattern
-                    .strip_prefix("**/")
-                    .is_some_and(|rest| !rest.contains('/')),
-                kind: mask.kind,
-            });
-        }
-        let depths = masks.iter().map(|mask| match &mask.pattern {
-            MaskPattern::Glob { pattern, .. } => depth(pattern),
-            MaskPattern::Exact(_) => Some(0),
-        });
-        // One pattern without a bound makes the walk unbounded.
-        let depth = depths.collect::<Option<Vec<_>>>().and_then(|depths| depths.into_iter().max());
-        Ok(Self { set: set.build().map_err(io::Error::other)?, each, depth })
-    }
-
-    /// The numbers of the patterns that match `relative` and do not except it.
-    fn matching(&self, relative: &Path) -> Vec<usize> {
-        let mut found = self.set.matches(relative);
-        let left = |number: &usize| {
-            self.each.get(*number).is_some_and(|one| one.except.is_match(relative))
-        };
-        found.retain(|number| !left(number));
-        found
-    }
-
-    fn hides(&self, number: usize) -> bool {
-        self.each.get(number).is_some_and(|one| one.kind == MaskKind::Hide)
-    }
-}
-
-/// Levels at which a pattern can match; a pattern that crosses directories has no bound. An
-/// alternative with a separator in it counts for more than it is, which only makes the walk longer.
-fn depth(pattern: &str) -> Option<usize> {
-    (!pattern.contains("**")).then(|| pattern.split('/').count())
-}
-
-fn compiled(pattern: &str) -> io::Result<Glob> {
-    GlobBuilder::new(pattern).literal_separator(true).build().map_err(io::Error::other)
-}
-
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }
@@ -177,6 +106,8 @@ struct Work<'a> {
     /// Paths that are mount points, and so can be neither renamed nor removed.
     pinned: HashSet<PathBuf>,
     covered: HashSet<(PathBuf, bool)>,
+    /// Where paths outside the grants lead; `None` = nowhere. Masks change nothing there.
+    outside: HashMap<PathBuf, Option<PathBuf>>,
     applied: Applied,
     entries_left: usize,
 }
@@ -260,7 +191,7 @@ impl Work<'_> {
     /// A path that is in no grant but may be a link of the view's own to one.
     fn through_link_outside(&mut self, path: &Path, mask: &Mask, links: usize) -> io::Result<()> {
         for ancestor in path.ancestors() {
-            let Some(real) = resolve(ancestor) else { continue };
+            let Some(real) = self.resolve_outside(ancestor) else { continue };
             if real == ancestor || links == 0 {
                 return Ok(());
             }
@@ -271,23 +202,31 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Where a path outside the grants leads. Most masks name files of one home directory that is not
+    /// in the view: what is not there is looked for once, and nothing is looked for below it.
+    fn resolve_outside(&mut self, path: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.outside.get(path) {
+            return known.clone();
+        }
+        let has_parent = path.parent().is_none_or(|above| self.resolve_outside(above).is_some());
+        let real = if has_parent { resolve(path) } else { None };
+        self.outside.insert(path.to_owned(), real.clone());
+        real
+    }
+
     /// Covers every name below `root` that a pattern matches now. One walk serves all patterns of a
     /// root: the walk is what a launch into a large tree costs.
     fn patterns(&mut self, root: &Path, masks: &[&Mask]) -> io::Result<()> {
         let Some(real) = resolve(root) else { return Ok(()) };
-        let patterns = Patterns::new(masks)?;
-        for (path, number) in self.walk(&real, &patterns)? {
-            let Some((mask, one)) = masks.get(number).zip(patterns.each.get(number)) else {
-                continue;
-            };
-            if one.last_name_alone {
-                match open_name(&path) {
-                    Ok(node) => self.cover_match(&path, &node, mask)?,
-                    Err(Errno::NOENT | Errno::ACCESS) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            } else {
+        for Found { path, mask, last_name_alone } in search(&real, masks, &mut self.entries_left)? {
+            if !last_name_alone {
                 self.exact(&path, mask, LINKS_MAX)?;
+                continue;
+            }
+            match open_name(&path) {
+                Ok(node) => self.cover_match(&path, &node, mask)?,
+                Err(Errno::NOENT | Errno::ACCESS) => {}
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(())
@@ -298,35 +237,6 @@ impl Work<'_> {
             return self.exact(path, mask, LINKS_MAX);
         }
         self.cover(path, node, mask.kind)
-    }
-
-    /// Finds matches without following links, each with the number of its pattern. What is hidden is
-    /// not searched further.
-    fn walk(&mut self, root: &Path, patterns: &Patterns) -> io::Result<Vec<(PathBuf, usize)>> {
-        let mut matches = Vec::new();
-        let mut pending = vec![(root.to_owned(), 1)];
-        while let Some((directory, level)) = pending.pop() {
-            let Some(entries) = read_directory(&directory)? else { continue };
-            for entry in entries {
-                let entry = entry?;
-                let name = OsStr::from_bytes(entry.file_name().to_bytes());
-                if name == "." || name == ".." {
-                    continue;
-                }
-                self.entries_left = self.entries_left.checked_sub(1).ok_or_else(|| {
-                    io::Error::other("the pattern searches more names than a launch may look at")
-                })?;
-                let path = directory.join(name);
-                let found = patterns.matching(path.strip_prefix(root).unwrap_or(&path));
-                let hidden = found.iter().any(|number| patterns.hides(*number));
-                matches.extend(found.into_iter().map(|number| (path.clone(), number)));
-                let deeper = patterns.depth.is_none_or(|depth| level < depth);
-                if deeper && !hidden && is_real_directory(&entry.file_type(), &path) {
-                    pending.push((path, level + 1));
-                }
-            }
-        }
-        Ok(matches)
     }
 
     fn cover(&mut self, path: &Path, node: &OwnedFd, kind: MaskKind) -> io::Result<()> {
@@ -383,42 +293,4 @@ fn resolve(path: &Path) -> Option<PathBuf> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let node = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS).ok()?;
     real_path(&node).ok()
-}
-
-/// Opens a directory for reading; `None` when it is gone or may not be read by anyone here.
-fn read_directory(path: &Path) -> io::Result<Option<Dir>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS) {
-        Ok(directory) => Ok(Some(Dir::new(directory)?)),
-        Err(Errno::NOENT | Errno::NOTDIR | Errno::ACCESS | Errno::LOOP) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn is_real_directory(kind: &FileType, path: &Path) -> bool {
-    match kind {
-        FileType::Directory => true,
-        FileType::Unknown => statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Directory),
-        FileType::RegularFile
-        | FileType::Symlink
-        | FileType::Fifo
-        | FileType::Socket
-        | FileType::CharacterDevice
-        | FileType::BlockDevice => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_walk_goes_no_deeper_than_a_pattern_can_match() {
-        for (pattern, levels) in
-            [("shadow*", Some(1)), ("ssh/*_key", Some(2)), ("**/.env", None), ("{a,b/c}", Some(2))]
-        {
-            assert_eq!(depth(pattern), levels, "{pattern}");
-        }
-    }
 }

@@ -13,6 +13,7 @@ mod masks;
 mod metadata;
 mod monitor;
 mod privileges;
+mod search;
 mod sentinel;
 mod sweep;
 mod view;
