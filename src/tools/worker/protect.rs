@@ -7,7 +7,7 @@
 use super::job::{FileIdentity, Protected, ProtectedKind, ProtectedPattern};
 use super::reply::JobError;
 use super::{node, shown};
-use globset::{GlobBuilder, GlobMatcher};
+use crate::base::pattern::{Selection, names};
 use std::path::{Component, Path, PathBuf};
 
 /// What is about to be done.
@@ -33,7 +33,7 @@ struct Entry {
 #[derive(Debug)]
 enum Matcher {
     Exact { path: PathBuf, identity: Option<FileIdentity> },
-    Glob { root: PathBuf, literal: PathBuf, matcher: GlobMatcher, except: Vec<GlobMatcher> },
+    Glob { root: PathBuf, literal: PathBuf, selection: Selection },
 }
 
 impl Protections {
@@ -104,25 +104,22 @@ impl Entry {
                 Matcher::Exact { path: path.clone(), identity: identity_below(path) }
             }
             ProtectedPattern::Glob { root, pattern, except } => {
-                let compile = |pattern: &String| compile(pattern, &protected.rule);
-                Matcher::Glob {
-                    root: root.clone(),
-                    literal: root.join(literal_part(pattern)),
-                    matcher: compile(pattern)?,
-                    except: except.iter().map(compile).collect::<Result<_, _>>()?,
-                }
+                let selection = Selection::exceptions(except)
+                    .and_then(|except| Selection::new(pattern, except))
+                    .map_err(|problem| bad_pattern(pattern, &protected.rule, problem))?;
+                let literal = root.join(literal_part(pattern));
+                Matcher::Glob { root: root.clone(), literal, selection }
             }
         };
         Ok(Self { matcher, kind: protected.kind, rule: protected.rule.clone() })
     }
 }
 
-fn compile(pattern: &str, rule: &str) -> Result<GlobMatcher, JobError> {
-    let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| JobError::BadPattern {
+fn bad_pattern(pattern: &str, rule: &str, problem: &str) -> JobError {
+    JobError::BadPattern {
         pattern: crate::base::text::escape(pattern),
-        problem: format!("protection rule `{rule}`: {error}"),
-    })
+        problem: format!("protection rule `{rule}`: {problem}"),
+    }
 }
 
 impl Matcher {
@@ -130,12 +127,11 @@ impl Matcher {
     fn covers(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => real.starts_with(path),
-            Self::Glob { root, matcher, except, literal: _ } => {
-                real.strip_prefix(root).is_ok_and(|relative| {
-                    relative.ancestors().filter(|part| !part.as_os_str().is_empty()).any(|part| {
-                        matcher.is_match(part) && !except.iter().any(|left| left.is_match(part))
-                    })
-                })
+            Self::Glob { root, selection, literal: _ } => {
+                let Ok(relative) = real.strip_prefix(root) else { return false };
+                let names = names(relative);
+                (1..=names.len())
+                    .any(|count| names.get(..count).is_some_and(|part| selection.fits(part)))
             }
         }
     }
@@ -151,7 +147,7 @@ impl Matcher {
     fn lies_below(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => path.starts_with(real),
-            Self::Glob { root, literal, matcher: _, except: _ } => {
+            Self::Glob { root, literal, selection: _ } => {
                 real.starts_with(root) && real != root && literal.starts_with(real)
             }
         }
