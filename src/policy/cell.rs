@@ -11,7 +11,7 @@ use super::rules::globs::{Shape, expand};
 use super::rules::hosts::HostMatcher;
 use super::settings::{EnvironmentRules, Limits};
 use super::unit::Unit;
-use crate::base::paths::is_within;
+use crate::base::paths::{is_within, is_within_tidied, tidied};
 use crate::base::pattern::{PathPattern, escape};
 use crate::call::effects::Access;
 use serde::Serialize;
@@ -174,7 +174,7 @@ impl BoundPolicy {
 
     fn shapes(&self, matcher: &PathMatcher) -> Vec<Shape> {
         let written = matcher.patterns.iter().filter_map(|pattern| expand(pattern, &self.places));
-        written.chain(matcher.places.iter().cloned()).collect()
+        written.chain(matcher.places.iter().cloned()).map(tidied_shape).collect()
     }
 
     /// Masks for what is refused inside grants; a grant that lies inside what is refused goes.
@@ -211,16 +211,28 @@ impl MaskFor<'_> {
     fn add(&self, shape: &Shape, grants: &mut Grants, masks: &mut BTreeSet<PlannedMask>) {
         match shape {
             Shape::Exact(path) | Shape::Tree(path) => {
-                self.take_back(grants, |grant| is_within(grant, path));
-                if self.takes_from(grants, |grant| is_within(path, grant)) {
+                self.take_back(grants, |grant| is_within_tidied(grant, path));
+                if self.takes_from(grants, |grant| is_within_tidied(path, grant)) {
                     masks.insert(self.mask(PlannedPattern::Exact(path.clone()), Vec::new()));
                 }
             }
             Shape::Glob(glob) => {
-                self.take_back(grants, |grant| {
-                    relative(glob, grant).is_some_and(|r| r.1.is_empty())
-                });
-                for (root, pattern) in self.searches(glob, grants) {
+                let parts = parts(glob);
+                // A glob that begins anywhere means no grant as a whole.
+                if parts.first() != Some(&"**") {
+                    self.take_back(grants, |grant| {
+                        meets(&parts, grant).is_some_and(<[_]>::is_empty)
+                    });
+                }
+                for (root, pattern) in self.searches(&parts, grants) {
+                    if pattern.is_empty() {
+                        // The glob means this one path.
+                        let meant = !self.is_excepted(&root);
+                        masks.extend(
+                            meant.then(|| self.mask(PlannedPattern::Exact(root), Vec::new())),
+                        );
+                        continue;
+                    }
                     let except = self.exceptions(&root);
                     masks.insert(self.mask(PlannedPattern::Glob { root, pattern }, except));
                 }
@@ -231,18 +243,19 @@ impl MaskFor<'_> {
     /// Where names of a glob are searched for, and by which pattern. The system's directories and
     /// caches are large and nobody keeps secrets in them by accident: there only patterns that name
     /// their directory count, and no whole tree is walked.
-    fn searches(&self, glob: &str, grants: &Grants) -> Vec<(PathBuf, String)> {
+    fn searches(&self, parts: &[&str], grants: &Grants) -> Vec<(PathBuf, String)> {
+        let begins_anywhere = parts.first() == Some(&"**");
         let searches: Vec<(PathBuf, String)> = grants
             .values()
-            .filter(|grant| self.has_right(grant))
+            .filter(|grant| self.has_right(grant) && !(grant.well_known && begins_anywhere))
             .filter_map(|grant| {
-                let search = relative(glob, &grant.path)?;
+                let search = search_below(&grant.path, meets(parts, &grant.path)?);
                 (!grant.well_known || !search.1.contains("**")).then_some(search)
             })
             .collect();
         // A root inside another one is searched with it.
         let outer = |root: &Path| {
-            !searches.iter().any(|(other, _)| other != root && is_within(root, other))
+            !searches.iter().any(|(other, _)| other != root && is_within_tidied(root, other))
         };
         searches.iter().filter(|(root, _)| outer(root)).cloned().collect()
     }
@@ -269,7 +282,7 @@ impl MaskFor<'_> {
             |shape| match shape {
                 Shape::Exact(except) => except == path,
                 Shape::Tree(except) => is_within(path, &except),
-                Shape::Glob(glob) => relative(&glob, path).is_some_and(|(_, rest)| rest.is_empty()),
+                Shape::Glob(glob) => meets(&parts(&glob), path).is_some_and(<[_]>::is_empty),
             },
         )
     }
@@ -302,7 +315,7 @@ impl MaskFor<'_> {
                 Shape::Exact(path) | Shape::Tree(path) => {
                     path.strip_prefix(root).ok()?.to_str().map(escape)
                 }
-                Shape::Glob(glob) => relative(&glob, root).map(|(_, pattern)| pattern),
+                Shape::Glob(glob) => Some(meets(&parts(&glob), root)?.join("/")),
             })
             .filter(|pattern| !pattern.is_empty())
             .collect()
@@ -319,33 +332,53 @@ impl MaskFor<'_> {
     }
 }
 
-/// An absolute glob as a root and the pattern below it, as far as it reaches into `grant`: the root
-/// is the deeper one of `grant` and the glob's own literal part. An empty pattern: the glob means
-/// the root itself. `None`: it does not reach into the grant.
-fn relative(glob: &str, grant: &Path) -> Option<(PathBuf, String)> {
-    let mut parts: Vec<&str> = glob.trim_start_matches('/').split('/').collect();
-    let mut root = PathBuf::from("/");
+/// A place may have been given with a slash too many.
+fn tidied_shape(shape: Shape) -> Shape {
+    match shape {
+        Shape::Exact(path) => Shape::Exact(tidied(path)),
+        Shape::Tree(path) => Shape::Tree(tidied(path)),
+        Shape::Glob(glob) => Shape::Glob(glob),
+    }
+}
+
+/// The names of an absolute glob.
+fn parts(glob: &str) -> Vec<&str> {
+    glob.split('/').filter(|part| !part.is_empty()).collect()
+}
+
+/// What of a glob is left below `grant`; nothing: the glob means the grant or what it lies in. `None`:
+/// it does not reach into the grant. Called for every rule with every grant, at each start of the
+/// program.
+fn meets<'p, 'g>(parts: &'p [&'g str], grant: &Path) -> Option<&'p [&'g str]> {
+    let mut left = parts;
     for component in grant.components().skip(1) {
-        let name = component.as_os_str();
-        match parts.first() {
-            None => return Some((grant.to_path_buf(), String::new())),
-            Some(&"**") => return Some((grant.to_path_buf(), parts.join("/"))),
-            Some(part) if has_name(part, name.as_bytes()) => {
-                parts.remove(0);
-                root.push(name);
-            }
+        match left.split_first() {
+            None => return Some(left),
+            Some((&"**", _)) => return Some(left),
+            Some((part, rest)) if has_name(part, component.as_os_str().as_bytes()) => left = rest,
             Some(_) => return None,
         }
     }
-    while let Some(part) = parts.first().filter(|part| !part.contains(['*', '?', '[', '{', '\\'])) {
-        root.push(part);
-        parts.remove(0);
-    }
-    Some((root, parts.join("/")))
+    Some(left)
+}
+
+/// Where what is left of a glob below `grant` is searched for, and by which pattern: the plain names
+/// that it begins with lead to the root.
+fn search_below(grant: &Path, left: &[&str]) -> (PathBuf, String) {
+    let plain = left.iter().take_while(|part| !is_special(part)).count();
+    let (names, pattern) = left.split_at(plain);
+    (names.iter().fold(grant.to_path_buf(), |root, name| root.join(name)), pattern.join("/"))
+}
+
+fn is_special(part: &str) -> bool {
+    part.contains(['*', '?', '[', '{', '\\'])
 }
 
 /// Whether one name is what one part of a pattern, alternatives included, says.
 fn has_name(part: &str, name: &[u8]) -> bool {
+    if !is_special(part) {
+        return part.as_bytes() == name;
+    }
     PathPattern::parse(part).is_ok_and(|patterns| patterns.iter().any(|p| p.fits(&[name])))
 }
 
@@ -384,7 +417,7 @@ fn intersect(left: &Grants, right: &Grants) -> Grants {
 /// the path itself can say that it must exist.
 fn rights_at(grants: &Grants, path: &Path) -> Option<PlannedGrant> {
     let mut rights: Option<PlannedGrant> = None;
-    for grant in grants.values().filter(|grant| is_within(path, &grant.path)) {
+    for grant in grants.values().filter(|grant| is_within_tidied(path, &grant.path)) {
         let so_far = rights.get_or_insert_with(|| PlannedGrant {
             path: path.to_path_buf(),
             access: BTreeSet::new(),

@@ -118,9 +118,8 @@ impl Reader<'_> {
         let mut lists = Vec::new();
         if let DeValue::Table(section) = value.get_mut() {
             for key in ["rule", "assignment"] {
-                if let Some(list) = section.get(key).filter(|list| list.get_ref().is_array()) {
-                    lists.push((key, list.clone()));
-                    section.remove(key);
+                if section.get(key).is_some_and(|list| list.get_ref().is_array()) {
+                    lists.extend(section.remove(key).map(|list| (key, list)));
                 }
             }
         }

@@ -67,3 +67,26 @@ fn a_grant_inside_what_is_denied_goes() {
     assert!(!grant(&plan, "/a/b").unwrap().access.contains(&Access::Write));
     assert!(grant(&plan, "/a/b").unwrap().access.contains(&Access::Read));
 }
+
+#[test]
+fn an_exception_is_spelled_from_the_searched_directory() {
+    let text = "[path]\ndefault = \"ask\"\nread = [\"{workspace}/**\"]\n\
+        [[path.rule]]\nid = \"keys\"\ndecision = \"deny\"\nreason = \"r\"\naccess = [\"read\"]\n\
+        paths = [\"**/*.key\"]\nexcept = [\"{workspace}/docs/*.key\"]\n";
+    let set = load_layers(&[(Layer::User, text)]).unwrap();
+    let plan = set.bind(&Places::example()).unwrap().cell();
+    let mask = plan.masks.iter().find(|mask| mask.rule_id == "keys").unwrap();
+    assert_eq!(mask.except, ["docs/*.key"]);
+}
+
+#[test]
+fn a_pattern_deeper_than_a_grant_leaves_the_grant() {
+    let text = "[path]\ndefault = \"ask\"\nread = [\"/data/team/**\"]\n\
+        [[path.rule]]\nid = \"keys\"\ndecision = \"deny\"\nreason = \"r\"\naccess = [\"read\"]\n\
+        paths = [\"/data/*/keys\"]\n";
+    let set = load_layers(&[(Layer::User, text)]).unwrap();
+    let plan = set.bind(&Places::example()).unwrap().cell();
+    assert!(grant(&plan, "/data/team").is_some());
+    let pattern = PlannedPattern::Exact("/data/team/keys".into());
+    assert!(plan.masks.iter().any(|mask| mask.pattern == pattern), "{:?}", plan.masks);
+}
