@@ -37,7 +37,8 @@ pub fn canonical(value: &Value) -> String {
 /// The serialiser's.
 pub fn visible_line<T: serde::Serialize>(value: &T) -> Result<String, serde_json::Error> {
     let line = serde_json::to_string(value)?;
-    if !line.chars().any(is_hidden) {
+    // The serialiser has escaped the control characters of ASCII but the last.
+    if !line.bytes().any(|byte| byte >= 0x7f) || !line.chars().any(is_hidden) {
         return Ok(line);
     }
     // Hidden characters can stand only inside strings, where each may be written as an escape.

@@ -66,6 +66,9 @@ fn escape_where(text: &str, hidden: impl Fn(char) -> bool) -> String {
 /// and paragraph separators) that are invisible or change the order of what surrounds them.
 #[must_use]
 pub fn is_hidden(character: char) -> bool {
+    if character.is_ascii() {
+        return character.is_ascii_control();
+    }
     character.is_control()
         || matches!(character,
             '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}'
