@@ -22,15 +22,18 @@ use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
 use crate::sandbox::{self, Enforced, Finished, Program, SetupFailed, Stdin, Step};
 use crate::tools::execute::recorded;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 
 /// Exit code for a command whose time was up. Source: `timeout` of GNU coreutils.
 const TIMED_OUT: u8 = 124;
+/// Bytes passed on at once: what a pipe holds.
+const RELAY_BYTES: usize = 64 * 1024;
 /// Exit codes above this say which signal ended a command. Source: POSIX shells.
 const SIGNAL_BASE: i32 = 128;
 
@@ -93,7 +96,7 @@ async fn decide_and_run(
     let base = Arc::clone(&chain.cell);
     let argv = argv.to_vec();
     let plan = move |_call: &ToolCall, approved: &[PathBuf]| {
-        let stdin = if std::io::stdin().is_terminal() { Stdin::Empty } else { Stdin::Pipe };
+        let stdin = if has_no_input() { Stdin::Empty } else { Stdin::Pipe };
         let mut spec = base.spec(Program::Exec { argv: argv.clone(), stdin }, approved);
         spec.limits.output_head_bytes = 0;
         spec.limits.output_tail_bytes = 0;
@@ -124,18 +127,65 @@ fn run_through(approved: Approved, abort: &AbortSignal) -> Result<Finished, RunE
     let (stdin, stdout) = running.take_pipes();
     if let Some(stdin) = stdin {
         // Ends with the process: nobody waits for a writer that the command does not read.
-        drop(relay(std::io::stdin(), std::fs::File::from(stdin)));
+        drop(std::thread::spawn(move || relay_input(stdin)));
     }
-    let readers = [
-        stdout.map(|pipe| relay(blocking(pipe), std::io::stdout())),
-        stderr.map(|pipe| relay(blocking(pipe), std::io::stderr())),
-    ];
+    let relaying = std::thread::spawn(move || relay_output(stdout, stderr));
     let finished = running.wait(abort.for_cell());
     // The tree is gone, so the pipes are at their end.
-    for reader in readers.into_iter().flatten() {
-        drop(reader.join());
-    }
+    drop(relaying.join());
     Ok(finished)
+}
+
+/// Whether nobody can have anything to say to the command: a terminal is never handed on, and the null
+/// device is what a command without input gets anyway.
+fn has_no_input() -> bool {
+    let stdin = std::io::stdin();
+    let null = rustix::fs::makedev(1, 3);
+    let is_null = rustix::fs::fstat(&stdin).is_ok_and(|status| {
+        let kind = rustix::fs::FileType::from_raw_mode(status.st_mode);
+        kind == rustix::fs::FileType::CharacterDevice && status.st_rdev == null
+    });
+    is_null || stdin.is_terminal()
+}
+
+/// Passes both streams on, as they come, until both have ended. One thread is enough for that: a reader
+/// of ours that does not read holds up a command that writes to it, as it would without us.
+fn relay_output(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) {
+    let mut buffer = vec![0_u8; RELAY_BYTES];
+    let mut open: Vec<(OwnedFd, Stream)> = Vec::new();
+    open.extend(stdout.map(|pipe| (pipe, Stream::Output)));
+    open.extend(stderr.map(|pipe| (pipe, Stream::Error)));
+    while !open.is_empty() {
+        let mut ready: Vec<_> = open.iter().map(|(p, _)| PollFd::new(p, PollFlags::IN)).collect();
+        // An interrupted look is followed by reads that find nothing.
+        poll(&mut ready, None).ok();
+        open.retain(|(pipe, stream)| match rustix::io::read(pipe, &mut buffer) {
+            Ok(0) => false,
+            // A reader that went away (`| head`) is no error of ours; the command is told by its pipe.
+            Ok(count) => stream.write(buffer.get(..count).unwrap_or_default()).is_ok(),
+            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+        });
+    }
+}
+
+/// One of our own streams.
+#[derive(Clone, Copy)]
+enum Stream {
+    Output,
+    Error,
+}
+
+impl Stream {
+    fn write(self, bytes: &[u8]) -> std::io::Result<()> {
+        use std::io::Write as _;
+        match self {
+            Self::Output => {
+                let mut stream = std::io::stdout().lock();
+                stream.write_all(bytes).and_then(|()| stream.flush())
+            }
+            Self::Error => std::io::stderr().lock().write_all(bytes),
+        }
+    }
 }
 
 /// A program that cannot be started is the caller's business; everything else is the cell's.
@@ -149,22 +199,10 @@ fn not_launched(failed: SetupFailed) -> RunError {
     }
 }
 
-fn blocking(pipe: OwnedFd) -> std::fs::File {
-    // A pipe whose flags cannot be changed is read all the same, and ends early at worst.
-    if let Ok(flags) = rustix::fs::fcntl_getfl(&pipe) {
-        rustix::fs::fcntl_setfl(&pipe, flags.difference(rustix::fs::OFlags::NONBLOCK)).ok();
-    }
-    std::fs::File::from(pipe)
-}
-
-fn relay(
-    mut from: impl std::io::Read + Send + 'static,
-    mut to: impl std::io::Write + Send + 'static,
-) -> JoinHandle<()> {
-    std::thread::spawn(move || {
-        // A reader that went away (`| head`) is no error of ours.
-        drop(std::io::copy(&mut from, &mut to).and_then(|_bytes| to.flush()));
-    })
+/// Passes our input on until it ends or the command does not read.
+fn relay_input(to: OwnedFd) {
+    // A command that ended early is no error of ours.
+    drop(std::io::copy(&mut std::io::stdin(), &mut std::fs::File::from(to)));
 }
 
 fn exit_of(finished: &Finished, cause: StopCause) -> Exit {
