@@ -1,0 +1,115 @@
+//! What a cell of the shipped policy costs inside a run: against a plain spawn, against the size of
+//! the supervisor, and eight at once. `cargo bench --bench cell`; prints medians, asserts no time.
+
+#![expect(clippy::unwrap_used, reason = "a measurement may fail loudly")]
+#![expect(clippy::disallowed_methods, reason = "the plain spawn is what is measured against")]
+#![expect(clippy::print_stdout, reason = "the result")]
+#![expect(missing_docs, reason = "not a library")]
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use stoplog::policy::Places;
+use stoplog::run::cell::{CellInputs, base};
+use stoplog::run::environment::Environment;
+use stoplog::run::policies;
+use stoplog::sandbox::{Cancel, Exit, Launcher, Namespaces, Program, SandboxSpec, Stdin};
+
+/// Calls of each kind in one series.
+const ROUNDS: usize = 200;
+/// Calls that run at the same time.
+const AT_ONCE: usize = 8;
+/// Memory of a supervisor that holds long conversations.
+const BALLAST_BYTES: usize = 600 * 1024 * 1024;
+
+fn main() {
+    let place = tempfile::Builder::new().tempdir_in("/var/tmp").unwrap();
+    let workspace = place.path().join("work");
+    let tmp = place.path().join("tmp");
+    std::fs::create_dir(&workspace).unwrap();
+    std::fs::create_dir(&tmp).unwrap();
+    let spec = spec(&workspace, &tmp);
+    let launcher = Launcher::with_executable(env!("CARGO_BIN_EXE_stoplog"));
+    series("small supervisor", &launcher, &spec);
+    let ballast = vec![1_u8; BALLAST_BYTES];
+    series("supervisor of 600 MiB", &launcher, &spec);
+    drop(std::hint::black_box(ballast));
+    at_once(&launcher, &spec);
+}
+
+/// The cell that a tool call of a run gets: the shipped policy, a private temporary directory.
+fn spec(workspace: &Path, tmp: &Path) -> SandboxSpec {
+    let variables = [("PATH", "/usr/bin:/bin"), ("HOME", "/nonexistent")];
+    let environment = Environment::of(variables.map(|(n, v)| (OsString::from(n), v.into())));
+    let set = policies::load(&[], Some(workspace), &environment).unwrap();
+    let places = Places {
+        workspace: workspace.to_owned(),
+        home: environment.home(),
+        tmp: "/tmp".into(),
+        protected: Vec::new(),
+    };
+    let inputs = CellInputs {
+        environment: &environment,
+        workspace,
+        private_tmp: Some(tmp.to_owned()),
+        quarantine: None,
+        namespaces: Namespaces::Auto,
+    };
+    let argv = vec!["/usr/bin/true".into()];
+    let program = Program::Exec { argv, stdin: Stdin::Empty };
+    base(&set.bind(&places).unwrap(), inputs).unwrap().spec(program, &[])
+}
+
+fn confined(launcher: &Launcher, spec: &SandboxSpec) {
+    let finished = launcher.launch(spec).unwrap().wait(&Cancel::new());
+    assert_eq!(finished.exit, Exit::Code(0));
+}
+
+/// A spawn with the same streams.
+fn plain() {
+    let mut command = Command::new("/usr/bin/true");
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    assert!(command.output().unwrap().status.success());
+}
+
+fn series(name: &str, launcher: &Launcher, spec: &SandboxSpec) {
+    let (mut plains, mut confineds) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        plains.push(time(plain));
+        confineds.push(time(|| confined(launcher, spec)));
+    }
+    let (plain, confined) = (median(plains), median(confineds));
+    println!(
+        "{name}: plain spawn {:.2} ms, confined {:.2} ms, added {:.2} ms",
+        milliseconds(plain),
+        milliseconds(confined),
+        milliseconds(confined) - milliseconds(plain)
+    );
+}
+
+fn at_once(launcher: &Launcher, spec: &SandboxSpec) {
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| (0..ROUNDS / AT_ONCE).for_each(|_| confined(launcher, spec)));
+        }
+    });
+    let rate = f64::from(u32::try_from(ROUNDS).unwrap()) / began.elapsed().as_secs_f64();
+    println!("{ROUNDS} calls, {AT_ONCE} at once: {rate:.0} a second");
+}
+
+fn time(work: impl FnOnce()) -> Duration {
+    let began = Instant::now();
+    work();
+    began.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap()
+}
+
+fn milliseconds(time: Duration) -> f64 {
+    1_000.0 * time.as_secs_f64()
+}
