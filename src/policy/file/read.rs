@@ -1,6 +1,7 @@
 //! Text to `Document`, with every error of shape at once. serde stops at the first error; here each
 //! section and each rule is read by itself, and a value that is wrong is reported, taken out, and the
-//! rest read again.
+//! rest read again. To read again takes a copy of every value, so a file is first read without, which
+//! is enough for one that has no error.
 
 use super::diagnostic::{Collector, DIAGNOSTICS_MAX, did_you_mean};
 use super::schema::{Document, RoleSection};
@@ -29,7 +30,13 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
     if !errors.is_empty() {
         return Document::default();
     }
-    Reader { file, collector }.document(table.into_inner())
+    let mut reader = Reader { file, errors: Errors::Noticed(false) };
+    let document = reader.document(table.into_inner());
+    if matches!(reader.errors, Errors::Noticed(false)) {
+        return document;
+    }
+    let (table, _) = DeTable::parse_recoverable(&file.text);
+    Reader { file, errors: Errors::Reported(collector) }.document(table.into_inner())
 }
 
 fn fits(file: &Arc<SourceFile>, collector: &mut Collector) -> bool {
@@ -52,7 +59,15 @@ fn fits(file: &Arc<SourceFile>, collector: &mut Collector) -> bool {
 
 struct Reader<'r> {
     file: &'r Arc<SourceFile>,
-    collector: &'r mut Collector,
+    errors: Errors<'r>,
+}
+
+/// What becomes of an error.
+enum Errors<'r> {
+    /// It is only noticed that there was one: the first reading.
+    Noticed(bool),
+    /// Each is reported, and what is around it is read: the second.
+    Reported(&'r mut Collector),
 }
 
 type Value<'t> = Spanned<DeValue<'t>>;
@@ -105,7 +120,10 @@ impl Reader<'_> {
     }
 
     fn report(&mut self, span: &Range<usize>, what: (&'static str, String), help: Option<String>) {
-        self.collector.error(self.file, span, what, help);
+        match &mut self.errors {
+            Errors::Noticed(noticed) => *noticed = true,
+            Errors::Reported(collector) => collector.error(self.file, span, what, help),
+        }
     }
 
     /// Takes a section out of the table and reads it; lists of rules in it are read rule by rule.
@@ -151,8 +169,20 @@ impl Reader<'_> {
         items.into_iter().filter_map(|item| self.value(item)).collect()
     }
 
-    /// Reads a value; each wrong part is reported and taken out until the rest can be read.
-    fn value<T: DeserializeOwned>(&mut self, mut value: Value<'_>) -> Option<T> {
+    /// Reads a value; in the second reading each wrong part is reported and taken out until the rest
+    /// can be read.
+    fn value<T: DeserializeOwned>(&mut self, value: Value<'_>) -> Option<T> {
+        match &mut self.errors {
+            Errors::Reported(_) => self.value_by_parts(value),
+            Errors::Noticed(noticed) => {
+                let read = T::deserialize(ValueDeserializer::from(value));
+                *noticed |= read.is_err();
+                read.ok()
+            }
+        }
+    }
+
+    fn value_by_parts<T: DeserializeOwned>(&mut self, mut value: Value<'_>) -> Option<T> {
         let mut removed = false;
         loop {
             let error = match T::deserialize(ValueDeserializer::from(value.clone())) {
@@ -164,11 +194,18 @@ impl Reader<'_> {
             if !(missing && removed) {
                 self.shape_error(&span, error.message());
             }
-            let is_full = self.collector.found.len() >= DIAGNOSTICS_MAX;
-            if missing || is_full || !remove_at(value.get_mut(), &span) {
+            if missing || self.is_full() || !remove_at(value.get_mut(), &span) {
                 return None;
             }
             removed = true;
+        }
+    }
+
+    /// Whether no further error would be shown.
+    fn is_full(&self) -> bool {
+        match &self.errors {
+            Errors::Noticed(noticed) => *noticed,
+            Errors::Reported(collector) => collector.found.len() >= DIAGNOSTICS_MAX,
         }
     }
 
