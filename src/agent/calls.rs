@@ -19,7 +19,7 @@ use crate::policy::HookEvent;
 use crate::session::{
     CallPlace, CallProgress, Counters, DenialReason, Refusal, Replay, SyntheticReason, ToolOutcome,
 };
-use crate::tools::execute::{Outcome, execute};
+use crate::tools::execute::Outcome;
 use crate::tools::plan;
 use serde_json::{Map, Value};
 use std::collections::VecDeque;
@@ -337,10 +337,10 @@ impl Agent {
         let count = wave.len();
         for Ready { place, started, approved } in wave {
             let toolbox = Arc::clone(&self.parts.toolbox);
-            let abort = self.parts.chain.abort.clone();
+            let (abort, executor) = (self.parts.chain.abort.clone(), self.parts.executor.clone());
             let id = approved.subject().call.id.clone();
             running.spawn_blocking(move || {
-                let outcome = execute(approved, &toolbox, &abort);
+                let outcome = executor.carry_out(approved, &toolbox, &abort);
                 Ran { place, id, started, outcome }
             });
         }
@@ -371,7 +371,7 @@ impl Agent {
         let status = if outcome.success { "ok" } else { "failed" };
         self.tell_result(&id, &place, (status, &outcome.text), duration_ms);
         self.start_post_hooks(&place, id, status);
-        Ok(result_of(place, outcome.text, false))
+        Ok(result_of(place, outcome.text, outcome.yields))
     }
 
     fn settle(&mut self, started: &Id, kind: ToolOutcome, text: String) -> Result<(), Fault> {

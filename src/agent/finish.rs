@@ -54,6 +54,7 @@ impl Agent {
     /// Closes everything. An error here cannot be recorded any more; it becomes the result.
     pub(super) async fn close(&mut self, ending: Ending) -> RunResult {
         self.wait_for_post_hooks().await;
+        self.end_iteration();
         let mut ending = ending;
         if ending.reason == FinishReason::RecordFailure {
             self.parts.journal.use_reserve();

@@ -11,8 +11,10 @@ mod compact;
 mod conversation;
 mod cycles;
 pub mod events;
+pub mod executor;
 mod fault;
 mod finish;
+mod iteration;
 pub mod prompt;
 pub mod settings;
 mod tally;
@@ -31,7 +33,9 @@ use crate::tools::toolbox::Toolbox;
 use background::{BackgroundQueue, DrainRounds};
 use cycles::CycleWatch;
 use events::{Event, Listener, RunResult};
+use executor::Executor;
 use finish::Ending;
+use iteration::Iteration;
 use settings::AgentSettings;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -53,6 +57,8 @@ pub struct Parts {
     pub chain: Chain,
     /// The tools.
     pub toolbox: Arc<Toolbox>,
+    /// Who carries out approved calls.
+    pub executor: Executor,
     /// The journal, open and recovered.
     pub journal: Journal,
     /// The audit log, with its `session` record written.
@@ -88,6 +94,8 @@ pub struct Agent {
     post_hooks: JoinSet<Hook>,
     /// Results of the current answer so far.
     turn_results: Vec<turn::CallResult>,
+    /// The turn that has an answer and is not over.
+    iteration: Option<Iteration>,
 }
 
 impl std::fmt::Debug for Agent {
@@ -119,6 +127,7 @@ impl Agent {
             gauge: compact::Gauge::default(),
             post_hooks: JoinSet::new(),
             turn_results: Vec::new(),
+            iteration: None,
         }
     }
 

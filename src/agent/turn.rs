@@ -21,6 +21,7 @@ use crate::model::{
 use crate::session::{FactError, InjectionSource, NewAnswer, Operation};
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::time::Instant;
 
 /// Where the loop is.
 #[derive(Debug)]
@@ -70,9 +71,11 @@ impl Agent {
 
     /// Sends one request, as often as the retry rule allows, and records what came of it.
     pub(super) async fn await_model(&mut self) -> Result<State, Fault> {
+        self.end_iteration();
         if let Some(ending) = self.spent() {
             return Ok(State::Ended(ending));
         }
+        let began = Instant::now();
         let request = self.request()?;
         if self.is_near_window(&request) {
             return Ok(State::Compacting);
@@ -82,7 +85,7 @@ impl Agent {
             Ok(answer) => {
                 self.compactions = 0;
                 self.gauge.learn(&request, answer.usage);
-                self.take_answer(answer)
+                self.take_answer(answer, began)
             }
             Err(error) if error.is_context_overflow() && self.can_compact() => {
                 self.overflowed(&error)
@@ -220,7 +223,7 @@ impl Agent {
         Ok(result)
     }
 
-    fn take_answer(&mut self, answer: Answer) -> Result<State, Fault> {
+    fn take_answer(&mut self, answer: Answer, began: Instant) -> Result<State, Fault> {
         self.tally.turns += 1;
         self.tally.usage = self.tally.usage.plus(answer.usage);
         let cut = answer.finish == Finish::Length;
@@ -234,6 +237,7 @@ impl Agent {
             thinking: recorded_thinking(&answer.thinking),
             usage: counters(answer.usage),
         })?;
+        self.begin_iteration(began);
         self.tell(Event::AssistantMessage { content: answer.content.clone(), calls: places.len() });
         self.tell(Event::Usage { usage: self.tally.usage, turn: self.tally.turns });
         if cut {

@@ -11,6 +11,7 @@ use super::{RunConfig, policies, workspace};
 use crate::agent::Parts;
 use crate::agent::background::BackgroundQueue;
 use crate::agent::events::Listener;
+use crate::agent::executor::Executor;
 use crate::agent::settings::AgentSettings;
 use crate::audit::record::Body;
 use crate::audit::{AuditWriter, Redactor};
@@ -211,6 +212,7 @@ pub(super) fn assemble(
         settings,
         model,
         chain,
+        executor: Executor::default(),
         toolbox: Arc::new(Toolbox::new(cell, Some(outputs))),
         journal,
         log,

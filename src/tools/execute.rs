@@ -39,6 +39,9 @@ pub struct Outcome {
     pub enforced: Option<Value>,
     /// Wall time.
     pub duration: Duration,
+    /// Whether the tool asks for the end of the run, once every call of the answer has a result. None of
+    /// the tools that run in a cell does.
+    pub yields: bool,
     /// Why no cell could be made, unless that is the call's own fault. Nothing ran.
     pub setup_failed: Option<String>,
 }
@@ -86,6 +89,7 @@ fn never_ran(failed: &SetupFailed, duration: Duration) -> Outcome {
         limits_hit: Vec::new(),
         enforced: None,
         duration,
+        yields: false,
         setup_failed,
     }
 }
@@ -109,6 +113,7 @@ fn ended(finished: &Finished, text: String, success: bool) -> Outcome {
         limits_hit,
         enforced: serde_json::to_value(&finished.enforced).ok(),
         duration: finished.resources.wall,
+        yields: false,
         setup_failed: None,
     }
 }

@@ -73,9 +73,11 @@ fn a28_b18_b26_every_boundary_is_a_fact_and_intent_comes_before_the_effect() {
             "usage",
             "toolStarted",
             "tool",
+            "iteration",
             "stepAttempt",
             "assistant",
             "usage",
+            "iteration",
             "operationFinished",
             "finalStatistics",
         ]

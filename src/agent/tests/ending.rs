@@ -3,11 +3,12 @@
 use super::rig::{Rig, block_on, network_model, script_model};
 use crate::agent::Start;
 use crate::agent::events::{Event, FinishReason};
-use crate::agent::turn::{CallResult, State};
-use crate::audit::record::Body;
+use crate::agent::executor::Executor;
+use crate::audit::record::{Body, Exit as RecordedExit};
 use crate::chain::abort::StopCause;
 use crate::model::Recording;
-use std::sync::Arc;
+use crate::tools::execute::Outcome;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A call that the policy refuses, so that nothing runs.
@@ -149,21 +150,79 @@ fn what_is_no_tool_is_rejected_and_every_call_has_a_result() {
     assert_eq!(results.collect::<Vec<_>>(), ["rejected", "rejected", "denied"]);
 }
 
+/// What a call that runs in no cell gives.
+fn outcome(text: &str, yields: bool) -> Outcome {
+    Outcome {
+        text: text.to_owned(),
+        success: true,
+        exit: RecordedExit::Code { code: 0 },
+        stdout_bytes: 0,
+        stderr_bytes: 0,
+        truncated: false,
+        files_written: Vec::new(),
+        limits_hit: Vec::new(),
+        enforced: None,
+        duration: Duration::ZERO,
+        yields,
+        setup_failed: None,
+    }
+}
+
 #[test]
 fn a_tool_that_yields_ends_the_run_when_its_siblings_have_results() {
-    // B17, G15
+    // B17, B21, G15: the double stands for a tool such as `sessions_yield`.
     let mut rig = Rig::new();
-    let (mut agent, _events) = rig.agent(script_model("{\"text\":\"never asked\"}"));
-    let result = |yields| CallResult {
-        tool: "sessions_yield".to_owned(),
-        arguments: "{}".to_owned(),
-        text: "ok".to_owned(),
-        yields,
-    };
-    let state = agent.record_turn(&[result(false), result(true), result(false)]).unwrap();
-    assert!(matches!(state, State::Ended(_)), "{state:?}");
-    let state = agent.record_turn(&[result(false)]).unwrap();
-    assert!(matches!(state, State::AwaitingModel), "{state:?}");
+    let outcomes = [outcome("first", false), outcome("yielded", true), outcome("third", false)];
+    rig.executor = Executor::Scripted(Arc::new(Mutex::new(outcomes.into())));
+    let list = |path: &str| format!(r#"{{"name":"list","arguments":{{"path":"{path}"}}}}"#);
+    let bash = r#"{"name":"bash","arguments":{"command":"ls"}}"#;
+    let calls = format!("{{\"calls\":[{},{bash},{}]}}", list("."), list("."));
+    let ran = rig.run("go", &format!("{calls}\n{{\"text\":\"never asked\"}}"));
+    assert_eq!((ran.result.finish_reason, ran.result.exit_code), (FinishReason::Stop, 0));
+    assert_eq!((ran.result.turns, ran.result.answer.as_str()), (1, ""));
+    assert_eq!(ran.said().split_off(1), ["first", "yielded", "third"], "in three waves");
+    assert!(ran.state.is_idle());
+    // The control: without the wish the run goes on.
+    let mut rig = Rig::new();
+    let outcomes = [outcome("first", false), outcome("second", false), outcome("third", false)];
+    rig.executor = Executor::Scripted(Arc::new(Mutex::new(outcomes.into())));
+    let ran = rig.run("go", &format!("{calls}\n{{\"text\":\"asked again\"}}"));
+    assert_eq!(ran.result.answer, "asked again");
+}
+
+#[test]
+fn each_turn_leaves_its_statistics_in_the_journal() {
+    let mut rig = Rig::new();
+    let outcomes = [outcome("one", false), outcome("two", false)];
+    rig.executor = Executor::Scripted(Arc::new(Mutex::new(outcomes.into())));
+    let list = r#"{"name":"list","arguments":{}}"#;
+    let write = r#"{"name":"write","arguments":{"path":"a","content":"x"}}"#;
+    let script =
+        format!("{{\"calls\":[{list},{write}]}}\n{{\"calls\":[{list}]}}\n{{\"text\":\"done\"}}");
+    let ran = rig.run("go", &script);
+    let counted = ran.state.extension.iterations.iter();
+    let counted: Vec<_> =
+        counted.map(|turn| (turn.iteration, turn.executed, turn.denied)).collect();
+    assert_eq!(counted, [(1, 1, 1), (2, 1, 0), (3, 0, 0)]);
+    // They are written along with what comes next and cost no line of their own.
+    let journal = std::fs::read_to_string(rig.journal()).unwrap();
+    let lines: Vec<&str> =
+        journal.lines().filter(|line| line.contains("\"type\":\"iteration\"")).collect();
+    assert_eq!(lines.len(), 3);
+    assert!(lines[..2].iter().all(|line| line.contains("stepAttempt")), "{lines:?}");
+    assert!(lines[2].contains("operationFinished"), "{lines:?}");
+    // A further run of the session counts anew; one that is stopped counts what it did.
+    rig.executor = Executor::Scripted(Arc::new(Mutex::new([outcome("x", false)].into())));
+    let abort = rig.abort.clone();
+    rig.watch = Some(Box::new(move |event| {
+        if matches!(event, Event::ToolResult { .. }) {
+            abort.abort(StopCause::Interrupt);
+        }
+    }));
+    let ran = rig.run("more", &format!("{{\"calls\":[{list}]}}"));
+    let last = ran.state.extension.iterations.last().unwrap();
+    assert_eq!((last.iteration, last.executed), (1, 1));
+    assert_eq!(ran.state.extension.iterations.len(), 4);
 }
 
 #[test]

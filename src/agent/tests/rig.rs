@@ -3,6 +3,7 @@
 
 use crate::agent::background::BackgroundQueue;
 use crate::agent::events::{Event, Listener, RunResult};
+use crate::agent::executor::Executor;
 use crate::agent::settings::{AgentSettings, Budget};
 use crate::agent::{Agent, Parts, Start};
 use crate::audit::record::{
@@ -48,6 +49,7 @@ pub(super) struct Rig {
     pub(super) background: BackgroundQueue,
     pub(super) abort: AbortSignal,
     pub(super) recording: Option<Arc<Recording>>,
+    pub(super) executor: Executor,
     pub(super) delays: Arc<Mutex<Vec<Duration>>>,
     /// Called with every event.
     pub(super) watch: Option<Listener>,
@@ -73,6 +75,7 @@ impl Rig {
             background: BackgroundQueue::default(),
             abort: AbortSignal::new(),
             recording: None,
+            executor: Executor::default(),
             delays: Arc::default(),
             watch: None,
             session: Id::new(),
@@ -131,6 +134,7 @@ impl Rig {
             model: Arc::new(model),
             chain: self.chain(),
             toolbox: Arc::new(Toolbox::new(Arc::new(self.cell()), None)),
+            executor: self.executor.clone(),
             log: self.began(AuditWriter::open(&audit, &self.session, redactor, Clock::System)),
             background: self.background.clone(),
             listener,

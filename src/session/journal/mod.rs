@@ -95,6 +95,8 @@ pub struct Journal {
     reducer: Reducer,
     clock: Clock,
     reserve: bool,
+    /// Facts that go along with the next transaction.
+    waiting: Vec<Draft>,
     /// After an error that left it unknown what the file holds.
     spent: bool,
 }
@@ -137,7 +139,7 @@ impl Journal {
     }
 
     const fn with(file: LineFile, reducer: Reducer, clock: Clock) -> Self {
-        Self { file, reducer, clock, reserve: false, spent: false }
+        Self { file, reducer, clock, reserve: false, waiting: Vec::new(), spent: false }
     }
 
     /// The state after everything that is in the file.
@@ -158,7 +160,8 @@ impl Journal {
         self.reserve = true;
     }
 
-    /// Appends one transaction and flushes it to the disk.
+    /// Appends one transaction and flushes it to the disk, and before its facts those that waited for
+    /// it. They are lost if it cannot be appended.
     ///
     /// # Errors
     /// [`SessionError::Rejected`] if the facts do not fit the state, [`SessionError::DiskFull`], and
@@ -168,8 +171,10 @@ impl Journal {
             return Err(SessionError::Spent);
         }
         let timestamp = self.clock.now_ms();
+        let waited = std::mem::take(&mut self.waiting);
+        let own = waited.len();
         let facts: Vec<Fact> = (self.state().next_seq..)
-            .zip(drafts)
+            .zip(waited.into_iter().chain(drafts))
             .map(|(seq, Draft { id, body })| Fact { seq, id, timestamp, body })
             .collect();
         let line = match facts.as_slice() {
@@ -180,7 +185,7 @@ impl Journal {
             self.fold_again();
             return Err(error);
         }
-        Ok(facts.into_iter().map(|fact| fact.id).collect())
+        Ok(facts.into_iter().skip(own).map(|fact| fact.id).collect())
     }
 
     fn write(&mut self, line: &[u8]) -> Result<(), SessionError> {

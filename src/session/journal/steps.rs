@@ -116,6 +116,12 @@ impl Journal {
         self.append(vec![Draft::new(Body::Extension(extension))]).map(drop)
     }
 
+    /// Adds one of our own facts to the next transaction, whichever that is: for what nothing depends on,
+    /// so that it costs no flush of its own. It must hold whatever comes until then.
+    pub fn note_with_next(&mut self, extension: Extension) {
+        self.waiting.push(Draft::new(Body::Extension(extension)));
+    }
+
     /// Records that a model request is about to be sent: the second attempt at a step whose first
     /// was cut off by a crash, the first attempt at a new step otherwise.
     ///
