@@ -68,6 +68,13 @@ pub const COMPACTION_MESSAGE_BYTES_MAX: usize = 8_000;
 pub const COMPACTION_TOKENS_MAX: u32 = 4_096;
 /// Time the guardian has to answer: a reviewer slower than this would double the time of a turn.
 pub const GUARDIAN_TIME_MAX: Duration = Duration::from_secs(15);
+/// Answers "yes, until the program ends" that are remembered: more than any person gives.
+pub const APPROVALS_MAX: usize = 1_000;
+/// Files whose content the model has seen, of which a changed one is refused to be edited; of a
+/// forgotten one only the text that is replaced is compared.
+pub const SEEN_FILES_MAX: usize = 10_000;
+/// Files that the runs of one program may make before the oldest are forgotten.
+pub const CREATED_FILES_MAX: usize = 10_000;
 /// Time one pre-tool hook has to answer.
 pub const HOOK_TIME_MAX: Duration = Duration::from_secs(30);
 /// Bytes of a hook's standard output that are read.

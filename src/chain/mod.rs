@@ -6,6 +6,7 @@
 //! once. How an approved call takes effect is the business of `tools`.
 
 pub mod abort;
+pub mod approvals;
 pub mod cell;
 pub mod firewall;
 pub mod guardian;
@@ -334,7 +335,7 @@ impl Chain {
         granted: Option<Granted>,
     ) -> Body {
         let scope = match granted {
-            Some(Granted::ForThisRun | Granted::Remembered) => GrantScope::Session,
+            Some(Granted::Lasting | Granted::Remembered) => GrantScope::Session,
             Some(Granted::Once) | None => GrantScope::Once,
         };
         Body::Grant(Box::new(Grant {

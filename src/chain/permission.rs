@@ -2,17 +2,18 @@
 //!
 //! What is shown is a security property, so nothing of the call reaches the terminal unescaped and
 //! every program and resolved path is listed. A run that nobody watches never waits: there the answer
-//! is no. A remembered answer covers exactly the call that was shown, for this run only.
+//! is no. A remembered answer covers exactly the call that was shown, as long as the program runs.
 
 use crate::audit::record::Reason;
 use crate::base::digest::Digest;
 use crate::base::limits::PERMISSION_TIME_MAX;
 use crate::base::text::{Untrusted, head_and_tail};
+use crate::chain::approvals::Approvals;
 use crate::chain::verdict::{Verdict, place, reason};
 use crate::sandbox::Cancel;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::Timespec;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::time::{Duration, Instant};
@@ -52,7 +53,7 @@ pub struct Question {
 pub enum Answer {
     /// Yes, this once.
     Once,
-    /// Yes, and for exactly this call again in this run.
+    /// Yes, and for exactly this call again.
     Remember,
     /// No.
     No,
@@ -69,9 +70,9 @@ pub enum Answer {
 pub enum Granted {
     /// This call.
     Once,
-    /// This exact call for the rest of the run.
-    ForThisRun,
-    /// This call, since the same one was approved for the run before.
+    /// This exact call until the program ends.
+    Lasting,
+    /// This call, since the same one was approved until the program ends.
     Remembered,
 }
 
@@ -90,7 +91,7 @@ pub enum Prompter {
 #[derive(Debug)]
 pub struct Permission {
     prompter: Prompter,
-    remembered: BTreeSet<Digest>,
+    approvals: Approvals,
     time_max: Duration,
     may_remember: bool,
 }
@@ -101,7 +102,13 @@ impl Permission {
     #[must_use]
     pub fn new(prompter: Prompter, time_max: Option<Duration>) -> Self {
         let time_max = time_max.unwrap_or(PERMISSION_TIME_MAX);
-        Self { prompter, remembered: BTreeSet::new(), time_max, may_remember: true }
+        Self { prompter, approvals: Approvals::default(), time_max, may_remember: true }
+    }
+
+    /// The same stage, which knows what was approved before and adds to it.
+    #[must_use]
+    pub fn with(self, approvals: Approvals) -> Self {
+        Self { approvals, ..self }
     }
 
     /// The same stage, where every call is asked about anew.
@@ -119,8 +126,9 @@ impl Permission {
     /// Asks, and turns the answer into a verdict and the words for the `grant` record. Blocks the
     /// calling thread for at most the time limit.
     pub fn ask(&mut self, question: &Question, abort: &Cancel) -> (Verdict, Option<Granted>) {
-        if self.remembered.contains(&question.identity) {
-            return (pass("the same call was approved for this run"), Some(Granted::Remembered));
+        if self.may_remember && self.approvals.covers(&question.identity) {
+            let words = "the same call was approved before, until the program ends";
+            return (pass(words), Some(Granted::Remembered));
         }
         let answer = match &mut self.prompter {
             Prompter::Headless => Answer::Unavailable,
@@ -138,9 +146,9 @@ impl Permission {
                 (pass("the user said yes, once"), Some(Granted::Once))
             }
             Answer::Remember => {
-                self.remembered.insert(question.identity);
-                let words = "the user said yes to this exact call for the rest of the run";
-                (pass(words), Some(Granted::ForThisRun))
+                self.approvals.remember(question.identity);
+                let words = "the user said yes to this exact call until the program ends";
+                (pass(words), Some(Granted::Lasting))
             }
             Answer::No => deny(USER_DENIED, "the user said no"),
             Answer::TimedOut => deny(
@@ -189,9 +197,7 @@ pub fn shown(question: &Question) -> String {
         text.push_str(&format!("  asked as   {}{rule}\n", reason.sentence));
     }
     match &question.changeable {
-        None => {
-            text.push_str("Allow? [y] once  [a] this exact call for the rest of the run  [N] no: ")
-        }
+        None => text.push_str("Allow? [y] once  [a] this exact call until stoplog ends  [N] no: "),
         Some(file) => {
             text.push_str(&format!("  each time  tools may change {file} after this answer\n"));
             text.push_str("Allow? [y] once  [N] no: ");
@@ -311,12 +317,25 @@ mod tests {
     }
 
     #[test]
+    fn a_yes_until_the_program_ends_reaches_the_next_run_unless_the_policy_forgets() {
+        let (approvals, abort) = (Approvals::default(), Cancel::new());
+        let answers = VecDeque::from([Answer::Remember]);
+        let mut first = Permission::new(Prompter::Scripted(answers), None).with(approvals.clone());
+        assert_eq!(first.ask(&question("x"), &abort).1, Some(Granted::Lasting));
+        let mut next = Permission::new(Prompter::Headless, None).with(approvals.clone());
+        assert_eq!(next.ask(&question("x"), &abort).1, Some(Granted::Remembered));
+        assert_eq!(next.ask(&question("y"), &abort).1, None);
+        let mut strict = Permission::new(Prompter::Headless, None).with(approvals).that_forgets();
+        assert_eq!(strict.ask(&question("x"), &abort).1, None);
+    }
+
+    #[test]
     fn a_remembered_answer_covers_that_call_only() {
         let answers = VecDeque::from([Answer::Remember]);
         let mut permission = Permission::new(Prompter::Scripted(answers), None);
         let abort = Cancel::new();
         let mut granted = |text: &str| permission.ask(&question(text), &abort).1;
-        assert_eq!(granted("x"), Some(Granted::ForThisRun));
+        assert_eq!(granted("x"), Some(Granted::Lasting));
         assert_eq!(granted("x"), Some(Granted::Remembered));
         assert_eq!(granted("x "), None);
     }

@@ -74,6 +74,7 @@ pub fn main() -> ExitCode {
         }
     };
     let screen = Screen::new(cli.color, environment.get("NO_COLOR").is_some());
+    let screen = screen.on(environment.text("TERM"));
     let context = Context { environment, state_directory: cli.state_dir, screen };
     match carry_out(&context, cli.command) {
         Ok(exit) => exit.into(),

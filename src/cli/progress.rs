@@ -1,9 +1,10 @@
-//! Shows a run as it happens: one line a call, and for a refusal the rule and the reason.
+//! Shows a run as it happens: one line a call, and for a refusal the rule and the reason; on a terminal
+//! also what is going on now.
 
 use super::args::Output;
 use super::screen::{Screen, Tone};
 use crate::agent::events::{Event, Listener};
-use crate::audit::record::{Reason, StageVerdict};
+use crate::audit::record::{Reason, Stage, StageVerdict};
 use crate::base::ids::Id;
 use crate::base::text::{escape, prefix};
 use crate::chain::verdict::place;
@@ -17,8 +18,16 @@ const CALL_BYTES_MAX: usize = 100;
 pub(super) fn listener(screen: Screen, output: Output, without_content: bool) -> Listener {
     match output {
         Output::Text => {
-            let mut lines = Lines { screen, calls: BTreeMap::new(), refusals: BTreeMap::new() };
-            Box::new(move |event| lines.show(event))
+            let mut lines = Lines {
+                screen,
+                calls: BTreeMap::new(),
+                refusals: BTreeMap::new(),
+                running: Vec::new(),
+            };
+            Box::new(move |event| {
+                lines.show(event);
+                lines.show_running();
+            })
         }
         Output::StreamJson => {
             Box::new(move |event| {
@@ -41,6 +50,8 @@ struct Lines {
     screen: Screen,
     calls: BTreeMap<Id, String>,
     refusals: BTreeMap<Id, (&'static str, Reason)>,
+    /// Approved calls without a result, in order.
+    running: Vec<Id>,
 }
 
 impl Lines {
@@ -60,7 +71,16 @@ impl Lines {
                     self.refusals.insert(call.clone(), (stage, reason.clone()));
                 }
             }
+            // The last stage was reached and does not refuse: the call runs.
+            Event::Decision { call, stage, verdict, .. }
+                if *stage == Stage::Permission.as_str() && *verdict != StageVerdict::NotReached =>
+            {
+                self.running.push(call.clone());
+            }
+            Event::Result(_) => self.running.clear(),
+            Event::Thinking { .. } => self.screen.passing("thinking…"),
             Event::ToolResult { call, status, duration_ms, content, .. } => {
+                self.running.retain(|running| running != call);
                 self.show_result(call, status, content, *duration_ms);
             }
             Event::AssistantMessage { content, calls } if *calls > 0 && !content.is_empty() => {
@@ -85,14 +105,20 @@ impl Lines {
             }
             Event::UserMessage { .. }
             | Event::TextDelta { .. }
-            | Event::Thinking { .. }
             | Event::AssistantMessage { .. }
             | Event::Decision { .. }
             | Event::Background { .. }
             | Event::Usage { .. }
-            | Event::Compaction { .. }
-            | Event::Result(_) => {}
+            | Event::Compaction { .. } => {}
         }
+    }
+
+    /// The first call that runs, and how many others do.
+    fn show_running(&self) {
+        let Some(line) = self.running.first().and_then(|call| self.calls.get(call)) else { return };
+        let others = self.running.len().saturating_sub(1);
+        let others = if others == 0 { String::new() } else { format!("{others} others, ") };
+        self.screen.passing(&format!("… {others}{line}"));
     }
 
     fn show_result(&mut self, call: &Id, status: &str, content: &str, duration_ms: u64) {

@@ -6,6 +6,7 @@ pub mod environment;
 pub mod exec;
 pub mod error;
 pub mod fork;
+pub mod memory;
 pub mod model;
 pub mod policies;
 mod opening;
@@ -24,7 +25,9 @@ use crate::chain::abort::AbortSignal;
 use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::sandbox::Namespaces;
 use environment::Environment;
+use memory::Memory;
 use model::ModelWish;
+use setup::Surroundings;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -123,29 +126,30 @@ pub enum Job {
 /// [`RunError`] if it could not start; whatever happens later is in the result.
 pub fn run(config: &RunConfig, job: Job, listener: Listener) -> Result<RunResult, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let result = runtime.block_on(run_once(config, job, listener));
+    let result = runtime.block_on(run_once(config, job, &Memory::default(), listener));
     // A thread that still waits for a question on a terminal must not keep the process.
     runtime.shutdown_background();
     result
 }
 
-/// Runs a job to its end on the caller's runtime, which may run further ones after it.
+/// Runs a job to its end on the caller's runtime, which may run further ones after it; what they are
+/// to remember of each other is in `memory`.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn run_once(
     config: &RunConfig,
     job: Job,
+    memory: &Memory,
     listener: Listener,
 ) -> Result<RunResult, RunError> {
     let abort = AbortSignal::new();
     let _listening = signals::listen(&abort)?;
+    let surroundings = Surroundings { abort: &abort, memory, listener };
     let (parts, start) = match job {
-        Job::New { task } => {
-            (setup::new_session(config, &task, &abort, listener)?, Start::Task(task))
-        }
+        Job::New { task } => (setup::new_session(config, &task, surroundings)?, Start::Task(task)),
         Job::Resume { session, task } => {
-            resume::open_session(config, &session, task, &abort, listener)?
+            resume::open_session(config, &session, task, surroundings)?
         }
     };
     Ok(Agent::new(parts).run(start).await)

@@ -4,9 +4,8 @@
 use super::error::RunError;
 use super::model::{self, ModelWish};
 use super::options::check_role;
-use super::setup::{self, Grounds, Interrupted, Opened};
+use super::setup::{self, Grounds, Interrupted, Opened, Surroundings};
 use super::{RunConfig, policies};
-use crate::agent::events::Listener;
 use crate::agent::{Parts, Start};
 use crate::audit::read::Lines;
 use crate::audit::record::{
@@ -16,7 +15,6 @@ use crate::audit::verify::GapKind;
 use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
 use crate::base::paths::is_within;
-use crate::chain::abort::AbortSignal;
 use crate::policy::{Layer, PlannedGrant, PolicySet, PolicySource};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
 use std::collections::BTreeMap;
@@ -27,8 +25,7 @@ pub(super) fn open_session(
     config: &RunConfig,
     wanted: &str,
     task: Option<String>,
-    abort: &AbortSignal,
-    listener: Listener,
+    surroundings: Surroundings<'_>,
 ) -> Result<(Parts, Start), RunError> {
     let state = setup::state_directory(config.state_directory.as_deref(), &config.environment)?;
     let directory = Store::open(&state, &[])?.find(wanted)?;
@@ -52,7 +49,7 @@ pub(super) fn open_session(
     let enforced = setup::enforced(config, &grounds)?;
     let resumed = Some(interrupted(&state.join("audit"), directory.id())?);
     let opened = Opened { grounds, directory, journal, prepared, task: &words, enforced, resumed };
-    let mut parts = setup::assemble(config, opened, abort, listener)?;
+    let mut parts = setup::assemble(config, opened, surroundings)?;
     let start = recover(&mut parts, task)?;
     Ok((parts, start))
 }

@@ -4,6 +4,7 @@
 use super::cell::{self, CellInputs};
 use super::environment::Environment;
 use super::error::RunError;
+use super::memory::Memory;
 use super::model::{self, ModelName};
 use super::opening::{self, RunFacts, init, run_context, session_record, unknown_outcome};
 use super::options::{check_role, guardian, permission, person, settings};
@@ -83,12 +84,18 @@ pub fn state_directory(
     Ok(std::path::absolute(chosen)?)
 }
 
+/// Whom a run listens to, whom it tells, and what it remembers of earlier ones.
+pub(super) struct Surroundings<'a> {
+    pub(super) abort: &'a AbortSignal,
+    pub(super) memory: &'a Memory,
+    pub(super) listener: Listener,
+}
+
 /// Makes a new session and everything around it.
 pub(super) fn new_session(
     config: &RunConfig,
     task: &str,
-    abort: &AbortSignal,
-    listener: Listener,
+    surroundings: Surroundings<'_>,
 ) -> Result<Parts, RunError> {
     if task.trim().is_empty() {
         return Err(RunError::Usage("the task is empty; say what to do".to_owned()));
@@ -102,7 +109,7 @@ pub(super) fn new_session(
     let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
     let opened = Opened { grounds, directory, journal, prepared, task, enforced, resumed: None };
-    assemble(config, opened, abort, listener)
+    assemble(config, opened, surroundings)
 }
 
 /// What a run needs beside its session; it leaves nothing on the disk.
@@ -158,9 +165,9 @@ pub(super) struct Interrupted {
 pub(super) fn assemble(
     config: &RunConfig,
     opened: Opened<'_>,
-    abort: &AbortSignal,
-    mut listener: Listener,
+    surroundings: Surroundings<'_>,
 ) -> Result<Parts, RunError> {
+    let Surroundings { abort, memory, mut listener } = surroundings;
     let Opened { grounds, directory, journal, prepared, task, enforced, resumed } = opened;
     let Prepared { model, settings, guardian } = prepared;
     let policy = Arc::clone(&grounds.policy);
@@ -195,7 +202,7 @@ pub(super) fn assemble(
     let chain = Chain {
         abort: abort.clone(),
         guardian,
-        permission: Some(permission(config, &policy)),
+        permission: Some(permission(config, &policy).with(memory.approvals.clone())),
         cell: Arc::clone(&cell),
         setting: Arc::new(Setting {
             workspace: grounds.workspace.clone(),
@@ -212,8 +219,8 @@ pub(super) fn assemble(
         settings,
         model,
         chain,
+        toolbox: Arc::new(Toolbox { cell, outputs: Some(outputs), files: memory.files.clone() }),
         executor: Executor::default(),
-        toolbox: Arc::new(Toolbox::new(cell, Some(outputs))),
         journal,
         log,
         background: BackgroundQueue::default(),

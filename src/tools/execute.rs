@@ -184,7 +184,7 @@ fn of_reply(finished: &Finished, reply: &JobReply, toolbox: &Toolbox) -> Outcome
     match reply {
         JobReply::Done(Done::Read(page)) => {
             if let Some(digest) = page.digest {
-                toolbox.note_seen(&page.path, digest);
+                toolbox.files.note_seen(&page.path, digest);
             }
         }
         JobReply::Done(Done::Written(written)) => note_written(written, &mut outcome, toolbox),
@@ -198,9 +198,9 @@ fn of_reply(finished: &Finished, reply: &JobReply, toolbox: &Toolbox) -> Outcome
 }
 
 fn note_written(written: &Written, outcome: &mut Outcome, toolbox: &Toolbox) {
-    toolbox.note_seen(&written.path, written.digest);
+    toolbox.files.note_seen(&written.path, written.digest);
     if written.replaced_bytes.is_none() {
-        toolbox.note_created(written.identity);
+        toolbox.files.note_created(written.identity);
     }
     outcome.files_written.push(written.path.clone());
 }

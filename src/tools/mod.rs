@@ -2,6 +2,7 @@
 
 pub mod definitions;
 pub mod execute;
+pub mod memory;
 pub mod plan;
 pub mod render;
 pub mod toolbox;

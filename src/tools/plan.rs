@@ -61,7 +61,7 @@ fn file_job(request: &Request, toolbox: &Toolbox, approved: &[PathBuf]) -> Sandb
         roots: roots(&spec),
         protected: protections(&spec),
         known_content: known_content(request, toolbox),
-        created: toolbox.created(),
+        created: toolbox.files.created(),
         request: file_request,
         limits: JobLimits::default(),
     });
@@ -114,5 +114,5 @@ fn protections(spec: &SandboxSpec) -> Vec<Protected> {
 fn known_content(request: &Request, toolbox: &Toolbox) -> Option<crate::base::digest::Digest> {
     let Request::Edit(arguments) = request else { return None };
     let path = normalise(&toolbox.cell.workspace, Path::new(&arguments.path));
-    toolbox.seen(&real_path(&path))
+    toolbox.files.seen(&real_path(&path))
 }

@@ -1,22 +1,16 @@
 //! What the tools of one run share: the cell they run in, what was seen and made so far, and where
 //! whole outputs are kept.
 
-use super::worker::job::FileIdentity;
-use crate::base::digest::Digest;
+use super::memory::FileMemory;
 use crate::base::ids::Id;
 use crate::chain::cell::CellBase;
 use rustix::fd::{AsRawFd as _, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Name of the directory of whole outputs, below the session's temporary directory.
 const OUTPUT_DIRECTORY: &str = "stoplog-output";
-
-/// Files that a session may make before the oldest are forgotten: a forgotten one with several names
-/// is refused, which is safe.
-const CREATED_MAX: usize = 10_000;
 
 /// What the tools of one run share.
 #[derive(Debug)]
@@ -25,52 +19,8 @@ pub struct Toolbox {
     pub cell: Arc<CellBase>,
     /// Where whole outputs go, if the session has a temporary directory.
     pub outputs: Option<OutputDirectory>,
-    memory: Mutex<FileMemory>,
-}
-
-/// What the session knows about files.
-#[derive(Debug, Default)]
-struct FileMemory {
-    seen: BTreeMap<PathBuf, Digest>,
-    created: Vec<FileIdentity>,
-}
-
-impl Toolbox {
-    /// A toolbox that has seen nothing yet.
-    #[must_use]
-    pub fn new(cell: Arc<CellBase>, outputs: Option<OutputDirectory>) -> Self {
-        Self { cell, outputs, memory: Mutex::default() }
-    }
-
-    /// The content of `path` when the model last saw or wrote all of it.
-    #[must_use]
-    pub fn seen(&self, path: &Path) -> Option<Digest> {
-        self.lock().seen.get(path).copied()
-    }
-
-    /// Files that this session made.
-    #[must_use]
-    pub fn created(&self) -> Vec<FileIdentity> {
-        self.lock().created.clone()
-    }
-
-    /// Notes that the model has seen `path` with this content.
-    pub fn note_seen(&self, path: &Path, digest: Digest) {
-        self.lock().seen.insert(path.to_owned(), digest);
-    }
-
-    /// Notes that the session made a file.
-    pub fn note_created(&self, file: FileIdentity) {
-        let mut memory = self.lock();
-        if memory.created.len() >= CREATED_MAX {
-            memory.created.remove(0);
-        }
-        memory.created.push(file);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, FileMemory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// What was seen and made so far.
+    pub files: FileMemory,
 }
 
 /// The directory of whole outputs. It lies where tools can read and write, so it is held by a

@@ -15,10 +15,12 @@ mod documents;
 mod exits;
 mod model_call;
 mod persistence;
+mod pty;
 mod records;
 mod rig;
 mod sessions;
 mod stages;
+mod talk;
 mod terminal;
 mod tools;
 

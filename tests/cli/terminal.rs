@@ -1,62 +1,33 @@
 //! A person at a terminal: the run is given a pseudo-terminal of its own, and the test answers.
 
-use super::rig::{Done, Live, PROGRAM, Rig, answer, bash};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use super::pty::{Pty, Streams};
+use super::rig::{Done, Rig, answer, bash};
 use serde_json::Value;
-use std::fs::File;
-use std::io::{Read as _, Write as _};
-use std::process::Stdio;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const ASKS: &str = "[[command.rule]]\nid = \"ask-touch\"\ndecision = \"ask\"\n\
     reason = \"ask first\"\nprogram = \"touch\"\n";
 
-/// Runs a script at a terminal and types `keys` as soon as a question stands there. Gives what was on
-/// the terminal, too.
-fn at_terminal(rig: &Rig, turns: &[Value], keys: &str) -> (Done, String) {
-    let policy = rig.policy(ASKS);
+fn start(rig: &Rig, turns: &[Value], policies: &[&str]) -> Pty {
     let script = rig.script(turns);
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let mut command = rig.program("setsid", &["--ctty", "--wait", PROGRAM, "--state-dir"]);
-    let work = rig.work();
-    command.arg(rig.state()).args(["run", "--output", "stream-json", "--policy", &policy]);
-    command.args(["--model", &script, "--workspace"]).arg(&work).arg("task");
-    command.stdin(Stdio::from(terminal));
-    let mut live = Live::start(command);
-    let shown = Arc::new(Mutex::new(String::new()));
-    let (mut reader, text) = (File::from(master.try_clone().unwrap()), Arc::clone(&shown));
-    std::thread::spawn(move || {
-        let mut buffer = [0_u8; 4096];
-        while let Ok(count @ 1..) = reader.read(&mut buffer) {
-            text.lock().unwrap().push_str(&String::from_utf8_lossy(&buffer[..count]));
-        }
-    });
-    let mut writer = File::from(master);
-    let mut asked = 0;
-    live.until(|| {
-        let questions = shown.lock().unwrap().matches("Allow?").count();
-        if questions > asked {
-            asked = questions;
-            // The question is written before it is waited for.
-            std::thread::sleep(Duration::from_millis(50));
-            writer.write_all(keys.as_bytes()).unwrap();
-        }
-        false
-    });
-    let done = live.end();
-    let shown = shown.lock().unwrap().clone();
-    (done, shown)
+    let mut arguments = vec!["run", "--output", "stream-json", "--model", &script, "task"];
+    arguments.extend(policies.iter().flat_map(|policy| ["--policy", policy]));
+    Pty::start(rig, &arguments, &[], Streams::InputOnly)
+}
+
+/// Runs a script at a terminal and types one of `keys` as soon as a question stands there. Gives what
+/// was on the terminal, too.
+fn at_terminal(rig: &Rig, turns: &[Value], keys: &[&str]) -> (Done, String) {
+    let mut person = start(rig, turns, &[&rig.policy(ASKS)]);
+    for keys in keys {
+        person.sees("Allow?").types(keys);
+    }
+    person.ends()
 }
 
 #[test]
 fn stage_6_a_person_who_says_yes_lets_the_call_through() {
     let rig = Rig::new();
-    let (done, shown) = at_terminal(&rig, &[bash("touch made"), answer("done")], "y\n");
+    let (done, shown) = at_terminal(&rig, &[bash("touch made"), answer("done")], &["y\n"]);
     drop(done.exits(0));
     assert!(rig.has("made"));
     assert!(shown.contains("touch made") && shown.contains("ask-touch"), "{shown}");
@@ -72,7 +43,7 @@ fn stage_6_a_person_who_says_yes_lets_the_call_through() {
 fn stage_6_a_person_who_says_no_or_anything_else_refuses_the_call() {
     for keys in ["n\n", "\n", "yess\n", "\u{4}"] {
         let rig = Rig::new();
-        let (done, _) = at_terminal(&rig, &[bash("touch made"), answer("done")], keys);
+        let (done, _) = at_terminal(&rig, &[bash("touch made"), answer("done")], &[keys]);
         let done = done.exits(10);
         assert!(!rig.has("made"), "{keys:?}");
         let denial = done.result()["denials"][0].clone();
@@ -89,7 +60,7 @@ fn a_remembered_yes_covers_exactly_the_call_that_was_shown() {
     let rig = Rig::new();
     let turns =
         [bash("touch one"), bash("rm one"), bash("touch one"), bash("touch two"), answer("x")];
-    let (done, shown) = at_terminal(&rig, &turns, "a\n");
+    let (done, shown) = at_terminal(&rig, &turns, &["a\n", "a\n"]);
     drop(done.exits(0));
     assert_eq!(shown.matches("Allow?").count(), 2, "{shown}");
     assert!(rig.has("one") && rig.has("two"));
@@ -99,7 +70,7 @@ fn a_remembered_yes_covers_exactly_the_call_that_was_shown() {
 fn the_question_shows_control_characters_as_words() {
     let rig = Rig::new();
     let hidden = "touch made # \u{1b}[2K\u{1b}[1A\u{202e}";
-    let (done, shown) = at_terminal(&rig, &[bash(hidden), answer("done")], "n\n");
+    let (done, shown) = at_terminal(&rig, &[bash(hidden), answer("done")], &["n\n"]);
     drop(done.exits(10));
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
     assert!(shown.contains(r"\u001b[2K") || shown.contains(r"\u{1b}[2K"), "{shown:?}");
@@ -109,19 +80,8 @@ fn the_question_shows_control_characters_as_words() {
 fn b15_a_question_that_nobody_answers_is_a_no_when_the_time_is_up() {
     let rig = Rig::new();
     let policy = rig.beside("short.toml", "version = 1\n[permission]\ntimeout_ms = 500\n");
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap();
-    let terminal = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    let asks = rig.policy(ASKS);
-    let script = rig.script(&[bash("touch made"), answer("done")]);
-    let mut command = rig.program("setsid", &["--ctty", "--wait", PROGRAM, "--state-dir"]);
-    command.arg(rig.state()).args(["run", "--output", "stream-json", "--policy", &asks]);
-    command.args(["--policy", &policy, "--model", &script, "--workspace"]);
-    command.arg(rig.work()).arg("task").stdin(Stdio::from(terminal));
-    let done = Live::start(command).end().exits(10);
+    let turns = [bash("touch made"), answer("done")];
+    let done = start(&rig, &turns, &[&rig.policy(ASKS), &policy]).ends().0.exits(10);
     assert_eq!(done.result()["denials"][0]["code"], "permission-timeout");
     assert!(!rig.has("made"));
-    drop(master);
 }

@@ -31,6 +31,7 @@ use crate::session::{
     RecoverMode, Replay, RunContext, SessionState, SnapshotTool, ToolContract, reduce,
 };
 use crate::tools::definitions::definitions;
+use crate::tools::memory::FileMemory;
 use crate::tools::toolbox::Toolbox;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -133,7 +134,11 @@ impl Rig {
             settings,
             model: Arc::new(model),
             chain: self.chain(),
-            toolbox: Arc::new(Toolbox::new(Arc::new(self.cell()), None)),
+            toolbox: Arc::new(Toolbox {
+                cell: Arc::new(self.cell()),
+                outputs: None,
+                files: FileMemory::default(),
+            }),
             executor: self.executor.clone(),
             log: self.began(AuditWriter::open(&audit, &self.session, redactor, Clock::System)),
             background: self.background.clone(),

@@ -33,32 +33,40 @@ impl Draft {
         self.lines.is_empty()
     }
 
-    /// Takes one line; what it completes is given back.
-    pub(super) fn feed(&mut self, line: &str) -> Option<Typed> {
+    /// Takes what was typed, or pasted, before Enter; what it completes is given back.
+    pub(super) fn feed(&mut self, typed: &str) -> Option<Typed> {
         if self.is_empty() {
-            if line.trim().is_empty() {
+            if typed.trim().is_empty() {
                 return None;
             }
-            if let Some(command) = command(line) {
+            if let Some(command) = command(typed) {
                 return Some(Typed::Command(command));
             }
         }
-        if line.trim_start().starts_with(FENCE) {
-            self.fenced = !self.fenced;
+        let (pasted, last) =
+            typed.rsplit_once('\n').map_or((None, typed), |(pasted, last)| (Some(pasted), last));
+        // Only at its end does a `\` ask for more; within a paste it is part of the text.
+        for line in pasted.into_iter().flat_map(|pasted| pasted.split('\n')) {
+            self.add(line);
         }
-        let joined = if self.fenced { None } else { line.strip_suffix('\\') };
+        let joined = if self.fenced || is_fence(last) { None } else { last.strip_suffix('\\') };
         self.goes_on = joined.is_some();
-        self.lines.push(joined.unwrap_or(line).to_owned());
+        self.add(joined.unwrap_or(last));
         if self.fenced || self.goes_on { None } else { Some(Typed::Message(self.take())) }
+    }
+
+    fn add(&mut self, line: &str) {
+        self.fenced ^= is_fence(line);
+        self.lines.push(line.to_owned());
     }
 
     /// The lines so far as a message: at the end of the input nothing can complete it.
     pub(super) fn take(&mut self) -> String {
         let mut lines = std::mem::take(self).lines;
-        let is_fence = |line: Option<&String>| line.is_some_and(|line| line.trim() == FENCE);
+        let is_bare = |line: Option<&String>| line.is_some_and(|line| line.trim() == FENCE);
         // Fences around the whole message only held it together.
-        let fences = lines.iter().filter(|line| line.trim_start().starts_with(FENCE)).count();
-        if fences == 2 && is_fence(lines.first()) && is_fence(lines.last()) {
+        let fences = lines.iter().filter(|line| is_fence(line)).count();
+        if fences == 2 && is_bare(lines.first()) && is_bare(lines.last()) {
             lines.pop();
             lines.remove(0);
         }
@@ -71,8 +79,14 @@ impl Draft {
     }
 }
 
-fn command(line: &str) -> Option<Command> {
-    let word = line.trim().strip_prefix('/').filter(|word| !word.starts_with('/'))?;
+/// Whether the line begins or ends a text that is held together.
+fn is_fence(line: &str) -> bool {
+    line.trim_start().starts_with(FENCE)
+}
+
+fn command(typed: &str) -> Option<Command> {
+    let word = typed.trim().strip_prefix('/')?;
+    let word = Some(word).filter(|word| !word.starts_with('/') && !word.contains('\n'))?;
     Some(match word {
         "help" | "?" => Command::Help,
         "policy" => Command::Policy,
@@ -104,6 +118,17 @@ mod tests {
         let code = ["look:\\", "```rust", "x", "```"];
         assert_eq!(feed(&code), [message("look:\n```rust\nx\n```")]);
         assert_eq!(feed(&["```", "never closed"]), []);
+    }
+
+    #[test]
+    fn a_paste_is_one_message_whatever_its_lines_look_like() {
+        let pasted = "```rust\nx\n```\nwhat is x?";
+        assert_eq!(feed(&[pasted]), [message(pasted)]);
+        let command = "curl \\\n  --head x";
+        assert_eq!(feed(&[command]), [message(command)], "a `\\` within it is its own");
+        assert_eq!(feed(&["a\nb\\", "c"]), [message("a\nb\nc")]);
+        assert_eq!(feed(&["```\nopen", "rest", "```"]), [message("open\nrest")]);
+        assert_eq!(feed(&["/etc/passwd\nis a file"]), [message("/etc/passwd\nis a file")]);
     }
 
     #[test]

@@ -16,7 +16,9 @@ use super::{CommandError, Context, Outcome, run as run_command};
 use crate::agent::events::{FinishReason, RunResult};
 use crate::base::exit::Exit;
 use crate::base::text::{escape, escape_keeping_lines};
+use crate::run::memory::Memory;
 use crate::run::setup::state_directory;
+use crate::run::signals::exit_of;
 use crate::run::{self, Job, RunConfig, RunError};
 use input::{Command, Typed};
 use terminal::{Heard, Terminal};
@@ -48,8 +50,15 @@ pub(super) fn chat(context: &Context, args: ChatArgs) -> Outcome {
     let runtime = runtime.map_err(RunError::from)?;
     let terminal = Terminal::open(&state.join("chat-history"));
     let terminal = terminal.map_err(|error| CommandError::new(Exit::Fault, error))?;
-    let mut chat =
-        Chat { screen: context.screen, config, session: resume, turns: 0, tokens: 0, denied: 0 };
+    let mut chat = Chat {
+        screen: context.screen,
+        config,
+        session: resume,
+        memory: Memory::default(),
+        turns: 0,
+        tokens: 0,
+        denied: 0,
+    };
     context.screen.err(&context.screen.paint(Tone::Dim, "/help lists the commands"));
     let outcome = runtime.block_on(chat.talk(terminal));
     // A thread that still waits for the terminal must not keep the process.
@@ -61,6 +70,7 @@ struct Chat {
     screen: Screen,
     config: RunConfig,
     session: Option<String>,
+    memory: Memory,
     turns: u32,
     tokens: u64,
     denied: usize,
@@ -74,7 +84,7 @@ impl Chat {
                 Heard::Typed(Typed::Message(message)) => self.turn(message).await?,
                 Heard::Typed(Typed::Command(Command::Quit)) | Heard::Left => Some(Exit::Done),
                 Heard::Typed(Typed::Command(command)) => self.obey(&command)?,
-                Heard::Terminated => Some(Exit::Terminated),
+                Heard::Stopped(cause) => Some(exit_of(cause)),
             };
             match (ended, back) {
                 (None, Some(back)) => terminal = back,
@@ -95,7 +105,7 @@ impl Chat {
             Some(session) => Job::Resume { session: session.clone(), task: Some(task) },
         };
         let listener = show::listener(self.screen, self.turns == 0);
-        match run::run_once(&self.config, job, listener).await {
+        match run::run_once(&self.config, job, &self.memory, listener).await {
             Ok(result) => Ok(self.settle(&result)),
             Err(error) if self.turns == 0 => Err(error.into()),
             Err(error) => {

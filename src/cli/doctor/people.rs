@@ -70,7 +70,7 @@ fn remembered_answer(bench: &Bench) -> Found {
         vec![bash("echo 'echo other >>ran' >run.sh")],
         vec![bash("sh run.sh")],
     ];
-    // The first question and the one about the script are answered for the rest of the run.
+    // The first question and the one about the script are answered with `a`.
     let (ended, sitting) = trial.at_terminal(&rules, &turns, &["a", "n", "a", "n"])?;
     let ran = fs::read_to_string(trial.workspace().join("ran")).or_else(absent_is_empty)?;
     let remembered = trial.made("one");
