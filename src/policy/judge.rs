@@ -352,6 +352,11 @@ fn unresolved_opinion(unit: &Unit, reason: UnresolvedReason) -> Option<Opinion> 
     }
 }
 
+/// The decision of [`unresolved_opinion`] alone.
+pub(super) fn unresolved_decision(unit: &Unit, reason: UnresolvedReason) -> Option<Decision> {
+    unresolved_opinion(unit, reason).map(|(decision, _, _)| decision)
+}
+
 fn unset_unresolved() -> Arc<RuleMeta> {
     RuleMeta::built_in("command.unresolved", Decision::Ask, "its effect cannot be told")
 }

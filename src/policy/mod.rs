@@ -11,6 +11,7 @@
 mod authoring;
 mod bound;
 mod cell;
+mod difference;
 mod examples;
 pub mod file;
 mod judge;
@@ -19,12 +20,14 @@ mod load;
 mod paths;
 pub mod rules;
 mod settings;
+mod shape;
 mod unit;
 mod validate;
 
 pub use authoring::{Resolved, cases, format, lint, resolved, resolved_text};
 pub use bound::{BindError, BoundPolicy, RoleVerdict};
 pub use cell::{CellPlan, MaskPlanKind, PlannedGrant, PlannedMask, PlannedPattern};
+pub use difference::differences;
 pub use file::diagnostic::{Diagnostic, Diagnostics};
 pub use file::schema::{
     CellLayer, Decision, Degraded, HookEvent, IdentitySetting, NetworkMode, Remember,

@@ -14,11 +14,13 @@ use crate::audit::record::{
 use crate::audit::verify::GapKind;
 use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
-use crate::base::paths::is_within;
-use crate::policy::{Layer, PlannedGrant, PolicySet, PolicySource};
+use crate::policy::{Layer, PolicySet, PolicySource, differences};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Differences between two policies that are told; the others are counted.
+const DIFFERENCES_SHOWN: usize = 8;
 
 /// Opens the session, checks that nothing gets wider, and recovers what a crash cut off.
 pub(super) fn open_session(
@@ -169,34 +171,30 @@ fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {
 }
 
 /// What is in force is what both policies allow, so that nothing can get wider. A given policy that
-/// plainly asks for more is refused all the same: whoever gives it expects something that will not be.
+/// may ask for more is refused all the same, with what it asks for: whoever gives it expects something
+/// that will not be.
 fn refuse_wider(
     grounds: &Grounds,
     given: &PolicySet,
     recorded: &PolicySet,
 ) -> Result<(), RunError> {
     let places = grounds.policy.places();
-    let (wish, had) = (given.bind(places)?.cell(), recorded.bind(places)?.cell());
-    let more = wish.grants.iter().find(|grant| !is_covered(grant, &had.grants));
-    let what = match more {
-        Some(grant) => format!("grants more of `{}`", grant.path.display()),
-        None if wish.network > had.network => "gives a wider network".to_owned(),
-        None => return Ok(()),
-    };
+    let found = differences(&given.bind(places)?, &recorded.bind(places)?);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let mut shown: Vec<String> =
+        found.iter().take(DIFFERENCES_SHOWN).map(|found| format!("\n  {found}")).collect();
+    if let Some(more @ 1..) = found.len().checked_sub(DIFFERENCES_SHOWN) {
+        shown.push(format!("\n  and {more} more"));
+    }
     Err(RunError::Wider(format!(
-        "its policy {} may only be narrowed, and {} {what}; leave --policy out, or start a new \
-         session",
+        "its policy {} may only be narrowed, and {} is not sure to be:{}\nleave --policy out, name \
+         the earlier policies too, or start a new session",
         recorded.digest().short(),
-        given.digest().short()
+        given.digest().short(),
+        shown.concat()
     )))
-}
-
-/// Whether everything that `grant` allows was granted, by the innermost grant around its path.
-fn is_covered(grant: &PlannedGrant, had: &[PlannedGrant]) -> bool {
-    let around = had.iter().filter(|earlier| is_within(&grant.path, &earlier.path));
-    let innermost = around.max_by_key(|earlier| earlier.path.components().count());
-    let has = |access| innermost.is_some_and(|earlier| earlier.access.contains(access));
-    grant.access.iter().all(has)
 }
 
 /// Closes what cannot go on and says where the loop begins.

@@ -224,12 +224,58 @@ fn g14_a_resumed_session_gets_what_it_had_or_less() {
     let less = ["--policy", "readonly", "--policy", &narrower, "--tools", "list", "even more"];
     let done = resume(&rig, &less).exits(10);
     assert_eq!(done.result()["denials"][0]["rule"], "no-list");
-    // And stays: whoever takes the further policy away again does not get back what it took.
+    // And stays: whoever takes the further policy away again is refused, with what would come back.
+    let differs = ["`no-list`", "less.toml:3", "says deny and is missing"];
+    resume(&rig, &["--policy", "readonly", "wider again"]).exits(23).says(&differs);
     rig.script(&[calls(&[("list", json!({}))]), answer("done")]);
-    let done = resume(&rig, &["--policy", "readonly", "wider again"]).exits(10);
+    let done = resume(&rig, &["as it was"]).exits(10);
     assert_eq!(done.result()["denials"][0]["rule"], "no-list");
     resume(&rig, &["--tools", "read", "wider again"]).exits(23).says(&["never had the tool"]);
     rig.stoplog(&["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn a_changed_policy_must_be_narrower_or_the_difference_is_shown() {
+    let rig = Rig::new();
+    let rule = |decision: &str, program: &str| {
+        format!(
+            "[[command.rule]]\nid = \"{decision}-{program}\"\ndecision = \"{decision}\"\n\
+             reason = \"r\"\nprogram = \"{program}\"\n"
+        )
+    };
+    let policy = rig.policy(&(rule("deny", "touch") + &rule("ask", "rm")));
+    rig.play(&[answer("first")], &["--policy", &policy]).exits(0);
+    let write = |text: &str| {
+        rig.policy(text);
+    };
+    let go_on = || resume(&rig, &["--policy", &policy, "more"]);
+    for (text, differs) in [
+        (rule("deny", "touch"), "`ask-rm`"),
+        (rule("ask", "touch") + &rule("ask", "rm"), "`deny-touch`"),
+        (String::new(), "and is missing"),
+        (
+            rule("deny", "touch") + &rule("ask", "rm") + "[network]\nmode = \"host\"\n",
+            "network.mode",
+        ),
+    ] {
+        write(&text);
+        go_on().exits(23).says(&["may only be narrowed", differs]);
+    }
+    // The same, more refusals, and another policy that refuses more.
+    for text in ["", &rule("deny", "curl")] {
+        write(&(rule("deny", "touch") + &rule("deny", "rm") + text));
+        rig.script(&[bash("touch made"), answer("done")]);
+        let done = go_on().exits(10);
+        assert_eq!(done.result()["denials"][0]["rule"], "deny-touch");
+    }
+    assert!(!rig.has("made"));
+    // Of the built-in ones, too: looking only is less than working.
+    let rig = Rig::new();
+    rig.play(&[answer("first")], &["--policy", "workspace"]).exits(0);
+    rig.script(&[self::write("made", "x"), answer("done")]);
+    let done = resume(&rig, &["--policy", "readonly", "only look now"]).exits(10);
+    assert_eq!(done.result()["denials"][0]["rule"], "no-changes");
+    resume(&rig, &["--policy", "ci", "wider"]).exits(23).says(&["may only be narrowed"]);
 }
 
 #[test]

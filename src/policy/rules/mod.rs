@@ -137,6 +137,12 @@ pub struct LazyRegex {
 }
 
 impl LazyRegex {
+    /// The expression as it is written.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Takes an expression that is known to compile.
     #[must_use]
     pub fn trusted(text: &str) -> Self {

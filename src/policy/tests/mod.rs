@@ -3,6 +3,7 @@
 mod built_in;
 mod cell;
 mod corpora;
+mod difference;
 mod documents;
 mod errors;
 mod judging;

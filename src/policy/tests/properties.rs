@@ -166,6 +166,23 @@ proptest! {
     }
 
     #[test]
+    fn where_no_difference_is_found_nothing_is_allowed_that_was_not(
+        given in policies(), earlier in policies(), common in policies(), effects in effects()
+    ) {
+        // Often alike, so that narrower pairs occur.
+        let join = |own: &Policy| Policy {
+            default: own.default.or(common.default),
+            rules: common.rules.iter().chain(own.rules.iter().take(1)).cloned().collect(),
+        };
+        let given = join(&given).bound();
+        for earlier in [join(&earlier).bound(), common.bound()] {
+            if differences(&given, &earlier).is_empty() {
+                prop_assert!(judge(&given, &effects).decision >= judge(&earlier, &effects).decision);
+            }
+        }
+    }
+
+    #[test]
     fn another_layer_never_undoes_what_a_rule_or_default_refused(
         policy in policies(), layer in policies(), effects in effects()
     ) {
