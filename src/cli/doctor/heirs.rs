@@ -2,6 +2,7 @@
 //! is resumed under a wider policy, and an agent that a tool starts inside a cell.
 
 use super::trials::{Found, Trial, bash, judged, rule};
+use crate::base::exit::Exit;
 use crate::sandbox::probe::{Bench, CANARY, Probe, put};
 
 /// The trials, as rows for the table of probes.
@@ -19,11 +20,12 @@ fn resumed_wider(bench: &Bench) -> Found {
     let first = trial.run(&rule("deny"), &calls[0])?;
     let again = trial.headless(&trial.resumption(Some(&wider), &calls)?)?;
     let detail = format!(
-        "a call denied at the start ({} denial) is denied after going on without the rule ({} \
-         denial, exit {:?})",
-        first.denials, again.denials, again.exit
+        "a call is denied at the start ({} denial), and going on without the rule is refused (exit \
+         {:?})",
+        first.denials, again.exit
     );
-    let stopped = !trial.made("made") && first.denials == 1 && again.denials == 1;
+    let refused = again.exit == Some(Exit::Session.code().into());
+    let stopped = !trial.made("made") && first.denials == 1 && refused;
     Ok(judged(control.made("made"), stopped, detail))
 }
 
