@@ -55,6 +55,7 @@ fn spec(workspace: &Path, tmp: &Path) -> SandboxSpec {
         private_tmp: Some(tmp.to_owned()),
         quarantine: None,
         namespaces: Namespaces::Auto,
+        unwatched: false,
     };
     let argv = vec!["/usr/bin/true".into()];
     let program = Program::Exec { argv, stdin: Stdin::Empty };

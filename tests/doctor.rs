@@ -133,3 +133,32 @@ fn the_self_test_passes_for_an_ordinary_user() {
     assert_eq!(report["facts"]["user"], 20_000);
     assert_eq!(held(&report), ["pass"; 16], "{report:#}");
 }
+
+#[test]
+fn an_older_landlock_is_shown_with_what_it_lacks() {
+    let lacks = [
+        (1, "renaming between directories"),
+        (2, "truncation"),
+        (3, "TCP ports"),
+        (4, "device requests"),
+        (5, "scopes for signals and abstract sockets"),
+    ];
+    let kernel = json(&doctor(&["--json"]))["facts"]["landlock"].as_u64().unwrap();
+    for version in 1..=kernel {
+        let flag = version.to_string();
+        let output = doctor(&["--landlock-at-most", &flag]);
+        assert_eq!(output.status.code(), Some(0));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let line = text.lines().find(|line| line.starts_with("landlock ")).unwrap();
+        assert_eq!(line.contains("emulated"), version < kernel, "{line}");
+        for (without, right) in lacks {
+            assert_eq!(line.contains(right), version <= without, "{right} in {line}");
+        }
+        let report = json(&doctor(&["--landlock-at-most", &flag, "--json"]));
+        assert_eq!(report["facts"]["landlock"], version);
+        assert_eq!(report["cell"]["landlock_abi"], version);
+        for policy in report["policies"].as_array().unwrap() {
+            assert_eq!(policy["cell"]["landlock_abi"], version, "{policy}");
+        }
+    }
+}

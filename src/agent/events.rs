@@ -30,6 +30,9 @@ pub enum Event {
         role: String,
         /// What the kernel enforces for each call.
         cell: Value,
+        /// What has to be known of the workspace: hard links that go past the policy.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
     },
     /// The user's words are durable.
     UserMessage {

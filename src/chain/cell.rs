@@ -6,11 +6,11 @@ use crate::base::paths::is_within;
 use crate::base::pattern::escape;
 use crate::call::effects::Access;
 use crate::policy::{
-    CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern,
+    CellLayer, CellPlan, MaskPlanKind, NetworkMode, PlannedGrant, PlannedMask, PlannedPattern,
 };
 use crate::sandbox::{
-    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces,
-    Network, Program, SandboxSpec,
+    Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
+    MaskPattern, Namespaces, Network, Program, SandboxSpec,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -35,6 +35,9 @@ pub struct CellBase {
     pub identity: Identity,
     /// Whether namespaces may be used.
     pub namespaces: Namespaces,
+    /// Whether nobody is there to be told what a cell does not give. Then nothing may be lost, unless
+    /// the policy accepts it in so many words.
+    pub unwatched: bool,
 }
 
 impl CellBase {
@@ -62,9 +65,12 @@ impl CellBase {
             limits: limits(plan),
             identity: self.identity,
             degraded: match plan.degraded {
-                crate::policy::Degraded::Refuse => Degraded::Refuse,
                 crate::policy::Degraded::Allow => Degraded::Allow,
+                crate::policy::Degraded::Refuse if self.unwatched => Degraded::RefuseAny,
+                crate::policy::Degraded::Refuse => Degraded::Refuse,
             },
+            require: plan.require.iter().copied().map(layer).collect(),
+            landlock: LandlockVersions::default(),
             namespaces: self.namespaces,
         }
     }
@@ -81,6 +87,17 @@ impl CellBase {
     #[must_use]
     pub fn grants_path(&self, path: &Path) -> bool {
         self.plan.grants.iter().any(|grant| is_within(path, &grant.path))
+    }
+}
+
+const fn layer(required: CellLayer) -> Layer {
+    match required {
+        CellLayer::MountView => Layer::MountView,
+        CellLayer::Landlock => Layer::Landlock,
+        CellLayer::Seccomp => Layer::Seccomp,
+        CellLayer::NetworkNamespace => Layer::NetworkNamespace,
+        CellLayer::PidNamespace => Layer::PidNamespace,
+        CellLayer::Cgroup => Layer::Cgroup,
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Chain {
     pub permission: Option<Permission>,
     /// The cell in which hooks run.
     pub cell: Arc<CellBase>,
+    /// Guarantees that cells do not give on this machine, by their stable ids.
+    pub lost: Vec<String>,
     /// Where calls are judged.
     pub setting: Arc<Setting>,
     /// Name of the person at the terminal, for grant records.
@@ -366,6 +368,7 @@ impl Chain {
             ruling: if spec.is_some() { AuditRuling::Approved } else { AuditRuling::Denied },
             stages: stages.clone(),
             sandbox: spec.map(spec_digest),
+            lost: self.lost.clone(),
         }
     }
 }

@@ -127,9 +127,7 @@ impl Seen {
     fn keep(&mut self, event: &Event, base: &str) {
         match event {
             Event::Init { cell, .. } => {
-                let names = cell.get("lost").and_then(serde_json::Value::as_array);
-                let names = names.into_iter().flatten().filter_map(|name| name.as_str());
-                self.lost = names.map(str::to_owned).collect();
+                self.lost = progress::lost(cell);
             }
             Event::ToolCall { call, tool, arguments } => {
                 let line = progress::call_line(tool, &arguments.replace(base, "…"));

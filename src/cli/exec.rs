@@ -2,11 +2,11 @@
 
 use super::args::ExecArgs;
 use super::screen::Tone;
-use super::{Context, Outcome};
+use super::{Context, Outcome, progress};
 use crate::base::exit::Exit;
 use crate::chain::verdict::for_person;
 use crate::run::RunConfig;
-use crate::run::exec::{ExecOutcome, exec as run};
+use crate::run::exec::{ExecOutcome, Known, exec as run};
 
 /// `stoplog exec`
 pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
@@ -18,7 +18,11 @@ pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
         role: place.role,
         ..RunConfig::of(context.environment.clone())
     };
-    match run(&config, &command)? {
+    let tell = |known: &Known| {
+        progress::tell_lost(context.screen, &known.lost);
+        progress::tell_warnings(context.screen, &known.warnings);
+    };
+    match run(&config, &command, &tell)? {
         ExecOutcome::Ran { exit, enforced } => {
             if show_cell {
                 context.screen.err(&context.screen.paint(Tone::Dim, &format!("cell {enforced}")));

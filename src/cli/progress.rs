@@ -16,6 +16,40 @@ const CALL_BYTES_MAX: usize = 100;
 /// A listener that shows events in the form that was asked for.
 #[must_use]
 pub(super) fn listener(screen: Screen, output: Output, without_content: bool) -> Listener {
+    let mut shown = form(screen, output, without_content);
+    Box::new(move |event| {
+        if let Event::Init { cell, warnings, .. } = event {
+            tell_lost(screen, &lost(cell));
+            tell_warnings(screen, warnings);
+        }
+        shown(event);
+    })
+}
+
+/// Guarantees that the cells of a run do not give, from its first event.
+pub(super) fn lost(cell: &serde_json::Value) -> Vec<String> {
+    let names = cell.get("lost").and_then(serde_json::Value::as_array);
+    let names = names.into_iter().flatten().filter_map(serde_json::Value::as_str);
+    names.map(str::to_owned).collect()
+}
+
+/// Says what cells do not give; in every form of output, since it must not be missed.
+pub(super) fn tell_lost(screen: Screen, lost: &[String]) {
+    if !lost.is_empty() {
+        let names: Vec<String> = lost.iter().map(|name| escape(name)).collect();
+        let text = format!("weaker here, not given: {} (see SECURITY.md)", names.join(", "));
+        screen.err(&screen.paint(Tone::Weak, &text));
+    }
+}
+
+/// Says what has to be known of the workspace. The sentences hold no raw text from outside.
+pub(super) fn tell_warnings(screen: Screen, warnings: &[String]) {
+    for warning in warnings {
+        screen.err(&screen.paint(Tone::Weak, &format!("warning: {warning}")));
+    }
+}
+
+fn form(screen: Screen, output: Output, without_content: bool) -> Listener {
     match output {
         Output::Text => {
             let mut lines = Lines {

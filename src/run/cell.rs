@@ -3,8 +3,11 @@
 use super::environment::Environment;
 use super::error::RunError;
 use crate::chain::cell::CellBase;
-use crate::policy::{BoundPolicy, CellLayer, IdentitySetting};
-use crate::sandbox::{self, Cancel, Enforced, Identity, Namespaces, Program};
+use crate::policy::{BoundPolicy, IdentitySetting};
+use crate::sandbox::probe::{self, ProbeFault, Unproven};
+use crate::sandbox::{
+    self, Cancel, Enforced, Identity, Launcher, Namespaces, Program, SandboxSpec,
+};
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -25,6 +28,8 @@ pub struct CellInputs<'a> {
     pub quarantine: Option<PathBuf>,
     /// Whether namespaces may be used.
     pub namespaces: Namespaces,
+    /// Whether nobody is there to be told what is lost.
+    pub unwatched: bool,
 }
 
 /// The base of every cell of the run.
@@ -45,6 +50,7 @@ pub fn base(policy: &BoundPolicy, inputs: CellInputs<'_>) -> Result<CellBase, Ru
         quarantine: inputs.quarantine,
         identity,
         namespaces: inputs.namespaces,
+        unwatched: inputs.unwatched,
         plan,
     };
     // A home directory that is not granted exists, empty: tools look for their files there and go on.
@@ -89,41 +95,33 @@ fn environment(policy: &BoundPolicy, caller: &Environment) -> Vec<(OsString, OsS
     variables.into_iter().collect()
 }
 
-/// Makes one cell and reports what the kernel enforces in it: the cheap part of the self-test, done
-/// before anything else of a run happens.
+/// Makes one cell as the policy describes it, tries one act for each layer in it, and reports what the
+/// kernel enforces: the cheap part of the self-test, done before anything else of a run happens.
+/// `canary` is a file that the probe made and no cell of the run sees.
 ///
 /// # Errors
-/// [`RunError::Sandbox`] if no cell can be made, [`RunError::Guarantee`] if a layer that the policy
-/// requires is missing.
-pub fn probe(base: &CellBase) -> Result<Enforced, RunError> {
+/// [`RunError::Sandbox`] if no cell can be made, or one that lacks what the policy requires;
+/// [`RunError::Unproven`] if an act works that must not.
+pub fn prove(base: &CellBase, canary: &Path) -> Result<Enforced, RunError> {
     let spec = base.spec(Program::FileJob { job: Vec::new() }, &[]);
-    let running = sandbox::launch(&spec)?;
-    let enforced = running.enforced().clone();
-    drop(running.wait(&Cancel::new()));
-    for layer in &base.plan.require {
-        // Without a limit over the whole tree there is nothing for a control group to hold.
-        let moot = *layer == CellLayer::Cgroup
-            && base.plan.limits.memory_bytes.is_none()
-            && base.plan.limits.processes.is_none();
-        if !moot && !has(&enforced, *layer) {
-            let word = serde_json::to_value(layer).unwrap_or_default();
-            let word = word.as_str().unwrap_or("a layer").to_owned();
-            return Err(RunError::Guarantee(format!(
-                "the policy requires `{word}`, and this machine gives {enforced}; see `stoplog doctor`"
-            )));
-        }
+    // A policy may grant the place; then nothing is there to prove with, and reading it is no fault.
+    if base.grants_path(canary) {
+        return enforced(&spec);
     }
-    Ok(enforced)
+    match probe::prove(&Launcher::default(), &spec, canary) {
+        Ok(enforced) => Ok(enforced),
+        Err(Unproven::Fault(ProbeFault::Setup(failed))) => Err(failed.into()),
+        Err(unproven) => Err(unproven.into()),
+    }
 }
 
-fn has(enforced: &Enforced, layer: CellLayer) -> bool {
-    let namespace = |name: &str| enforced.namespaces.iter().any(|known| known == name);
-    match layer {
-        CellLayer::MountView => enforced.mount_view,
-        CellLayer::Landlock => enforced.landlock_abi > 0,
-        CellLayer::Seccomp => enforced.seccomp,
-        CellLayer::NetworkNamespace => namespace("net"),
-        CellLayer::PidNamespace => namespace("pid"),
-        CellLayer::Cgroup => enforced.limits != sandbox::LimitsHeld::Rlimit,
-    }
+/// What the kernel enforces in a cell of `spec`, which is started and ended.
+///
+/// # Errors
+/// [`RunError::Sandbox`] if it does not start.
+pub fn enforced(spec: &SandboxSpec) -> Result<Enforced, RunError> {
+    let running = sandbox::launch(spec)?;
+    let enforced = running.enforced().clone();
+    drop(running.wait(&Cancel::new()));
+    Ok(enforced)
 }

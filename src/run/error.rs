@@ -5,6 +5,7 @@ use crate::base::exit::Exit;
 use crate::model::{ModelError, RecordingError};
 use crate::policy::{BindError, Diagnostics};
 use crate::sandbox::SetupFailed;
+use crate::sandbox::probe::Unproven;
 use crate::session::{ForkError, SessionError, StoreError};
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -75,6 +76,9 @@ pub enum RunError {
     /// The cell cannot be made.
     #[error("the sandbox cannot be set up: {0}")]
     Sandbox(#[from] SetupFailed),
+    /// A cell was made and does not hold.
+    #[error("{0}; see `stoplog doctor --selftest`")]
+    Unproven(#[from] Unproven),
     /// The command of `exec` cannot be started.
     #[error(
         "cannot run `{program}`: {problem}; check that it exists inside the grants and may be executed"
@@ -85,9 +89,6 @@ pub enum RunError {
         /// What the system said.
         problem: std::io::Error,
     },
-    /// A guarantee is missing that the policy requires, or that nobody can wave through.
-    #[error("a sandbox guarantee is not met: {0}")]
-    Guarantee(String),
     /// The machine failed us.
     #[error("{0}")]
     Machine(#[from] std::io::Error),
@@ -115,7 +116,7 @@ impl RunError {
                 Exit::Command(127)
             }
             Self::Program { .. } => Exit::Command(126),
-            Self::Sandbox(_) | Self::Guarantee(_) => Exit::Sandbox,
+            Self::Sandbox(_) | Self::Unproven(_) => Exit::Sandbox,
             Self::Machine(_) => Exit::Fault,
         }
     }

@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::opening::{self, RunFacts};
 use super::options::{self, check_role};
 use super::setup::{self, Grounds, open_log};
-use super::{RunConfig, signals};
+use super::{RunConfig, hard_links, signals};
 use crate::audit::AuditWriter;
 use crate::audit::record::{
     Body, End, Exit as RecordedExit, Outcome, Session as SessionRecord, Started,
@@ -17,6 +17,7 @@ use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::request::{BashArguments, Request};
 use crate::chain::abort::{AbortSignal, StopCause};
+use crate::chain::cell::CellBase;
 use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
@@ -51,20 +52,35 @@ pub enum ExecOutcome {
     Denied(Box<Denied>),
 }
 
-/// Decides about `argv` and runs it.
+/// What has to be known before the command runs.
+#[derive(Debug, Clone, Default)]
+pub struct Known {
+    /// Guarantees that cells here do not give.
+    pub lost: Vec<String>,
+    /// Hard links that go past the policy.
+    pub warnings: Vec<String>,
+}
+
+/// Decides about `argv` and runs it. `tell` is given what has to be known before anything runs.
 ///
 /// # Errors
 /// [`RunError`] if nothing could be decided or run.
-pub fn exec(config: &RunConfig, argv: &[OsString]) -> Result<ExecOutcome, RunError> {
+pub fn exec(
+    config: &RunConfig,
+    argv: &[OsString],
+    tell: &dyn Fn(&Known),
+) -> Result<ExecOutcome, RunError> {
     let grounds = setup::grounds(config, None)?;
     check_role(&grounds.policy, config.role.as_deref())?;
     let call = call(argv)?;
+    let (chain, known) = chain(config, &grounds, &AbortSignal::new())?;
+    tell(&known);
     let session = Id::new();
     let mut log = open_log(&grounds, &session)?;
-    let record = session_record(config, &grounds, &session);
+    let record = session_record(config, &grounds, &session, known.warnings);
     log.append(&Body::Session(Box::new(record))).map(drop)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(decide_and_run(config, &grounds, (call, argv), &mut log));
+    let outcome = runtime.block_on(decide_and_run(chain, (call, argv), &mut log));
     runtime.shutdown_background();
     let (finish, exit, approved, denied) = match &outcome {
         Ok(ExecOutcome::Ran { exit, .. }) => ("stop", *exit, 1, 0),
@@ -85,14 +101,12 @@ pub fn exec(config: &RunConfig, argv: &[OsString]) -> Result<ExecOutcome, RunErr
 }
 
 async fn decide_and_run(
-    config: &RunConfig,
-    grounds: &Grounds,
+    mut chain: Chain,
     (call, argv): (ToolCall, &[OsString]),
     log: &mut AuditWriter,
 ) -> Result<ExecOutcome, RunError> {
-    let abort = AbortSignal::new();
+    let abort = chain.abort.clone();
     let _listening = signals::listen(&abort)?;
-    let mut chain = chain(config, grounds, &abort)?;
     let base = Arc::clone(&chain.cell);
     let argv = argv.to_vec();
     let plan = move |_call: &ToolCall, approved: &[PathBuf]| {
@@ -270,9 +284,13 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<Chain, RunError> {
+fn chain(
+    config: &RunConfig,
+    grounds: &Grounds,
+    abort: &AbortSignal,
+) -> Result<(Chain, Known), RunError> {
     let policy = Arc::clone(&grounds.policy);
-    let cell = cell::base(
+    let mut cell = cell::base(
         &policy,
         CellInputs {
             environment: &config.environment,
@@ -280,13 +298,19 @@ fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<C
             private_tmp: None,
             quarantine: None,
             namespaces: config.namespaces,
+            unwatched: options::unwatched(config),
         },
     )?;
-    Ok(Chain {
+    let lost = lost(&cell)?;
+    let links = hard_links::close(&mut cell, hard_links::EXEC_ENTRIES_MAX)?;
+    let warnings = hard_links::warnings(&links, lost.is_empty());
+    let known = Known { lost: lost.clone(), warnings };
+    let chain = Chain {
         abort: abort.clone(),
         guardian: options::guardian(config, &policy)?,
         permission: Some(options::permission(config, &policy)),
         cell: Arc::new(cell),
+        lost,
         setting: Arc::new(Setting {
             workspace: grounds.workspace.clone(),
             home: policy.places().home.clone(),
@@ -295,10 +319,23 @@ fn chain(config: &RunConfig, grounds: &Grounds, abort: &AbortSignal) -> Result<C
         }),
         person: options::person(&config.environment),
         policy,
-    })
+    };
+    Ok((chain, known))
 }
 
-fn session_record(config: &RunConfig, grounds: &Grounds, session: &Id) -> SessionRecord {
+/// What cells here do not give, which must be known before anything is decided. A cell is tried for
+/// it only if one that loses something would start: for any other the answer is "nothing".
+fn lost(cell: &CellBase) -> Result<Vec<String>, RunError> {
+    let spec = cell.spec(Program::FileJob { job: Vec::new() }, &[]);
+    if sandbox::loses_nothing(&spec) { Ok(Vec::new()) } else { Ok(cell::enforced(&spec)?.lost) }
+}
+
+fn session_record(
+    config: &RunConfig,
+    grounds: &Grounds,
+    session: &Id,
+    warnings: Vec<String>,
+) -> SessionRecord {
     opening::session_record(
         config,
         grounds,
@@ -309,6 +346,7 @@ fn session_record(config: &RunConfig, grounds: &Grounds, session: &Id) -> Sessio
             tools: vec!["bash".to_owned()],
             model: "none".to_owned(),
             enforced: serde_json::Value::Null,
+            warnings,
         },
     )
 }

@@ -28,6 +28,8 @@ pub(super) struct RunFacts {
     pub(super) tools: Vec<String>,
     pub(super) model: String,
     pub(super) enforced: serde_json::Value,
+    /// What a person has to know of the workspace.
+    pub(super) warnings: Vec<String>,
 }
 
 /// The first record of a run.
@@ -61,6 +63,7 @@ pub(super) fn session_record(
         tools: facts.tools.iter().map(Untrusted::new).collect(),
         model: Untrusted::new(facts.model.as_str()),
         enforced: facts.enforced.clone(),
+        warnings: facts.warnings.iter().map(Untrusted::new).collect(),
     }
 }
 
@@ -99,6 +102,7 @@ pub(super) fn init(
         workspace: workspace.to_string_lossy().into_owned(),
         role: facts.role.clone(),
         cell: shown,
+        warnings: facts.warnings.clone(),
     }
 }
 

@@ -166,6 +166,11 @@ pub(super) fn guardian(
     }))
 }
 
+/// Whether nobody is there: the run was told so, or it has no terminal to ask at.
+pub(super) fn unwatched(config: &RunConfig) -> bool {
+    config.headless || std::fs::File::options().write(true).open("/dev/tty").is_err()
+}
+
 pub(super) fn permission(config: &RunConfig, policy: &BoundPolicy) -> Permission {
     let prompter = if config.headless { Prompter::Headless } else { Prompter::Terminal };
     let stage =

@@ -7,8 +7,8 @@ use super::error::RunError;
 use super::memory::Memory;
 use super::model::{self, ModelName};
 use super::opening::{self, RunFacts, init, run_context, session_record, unknown_outcome};
-use super::options::{check_role, guardian, permission, person, settings};
-use super::{RunConfig, policies, workspace};
+use super::options::{check_role, guardian, permission, person, settings, unwatched};
+use super::{RunConfig, hard_links, policies, workspace};
 use crate::agent::Parts;
 use crate::agent::background::BackgroundQueue;
 use crate::agent::events::Listener;
@@ -24,7 +24,7 @@ use crate::chain::guardian::Guardian;
 use crate::chain::subject::Setting;
 use crate::model::Model;
 use crate::policy::{BoundPolicy, Places, PolicySet};
-use crate::sandbox::Enforced;
+use crate::sandbox::{Enforced, probe};
 use crate::session::{Header, Journal, SessionDirectory, Store};
 use crate::tools::toolbox::{OutputDirectory, Toolbox};
 use std::path::{Path, PathBuf};
@@ -129,17 +129,21 @@ pub(super) fn prepare(
     Ok(Prepared { guardian: guardian(config, &grounds.policy)?, settings, model })
 }
 
-/// What the kernel enforces for this policy here, from a cell that does nothing.
+/// What the kernel enforces for this policy here, as a cell shows in which acts of attack fail.
 pub(super) fn enforced(config: &RunConfig, grounds: &Grounds) -> Result<Enforced, RunError> {
     let place = tempfile::Builder::new().prefix("stoplog-probe-").tempdir()?;
+    let (tmp, canary) = (place.path().join("tmp"), place.path().join("canary"));
+    std::fs::create_dir(&tmp)?;
+    probe::put(&canary, probe::CANARY)?;
     let inputs = CellInputs {
         environment: &config.environment,
         workspace: &grounds.workspace,
-        private_tmp: Some(place.path().to_owned()),
+        private_tmp: Some(tmp),
         quarantine: None,
         namespaces: config.namespaces,
+        unwatched: unwatched(config),
     };
-    cell::probe(&cell::base(&grounds.policy, inputs)?)
+    cell::prove(&cell::base(&grounds.policy, inputs)?, &canary)
 }
 
 /// A session whose journal is open.
@@ -171,7 +175,7 @@ pub(super) fn assemble(
     let Opened { grounds, directory, journal, prepared, task, enforced, resumed } = opened;
     let Prepared { model, settings, guardian } = prepared;
     let policy = Arc::clone(&grounds.policy);
-    let cell = Arc::new(cell::base(
+    let mut cell = cell::base(
         &policy,
         CellInputs {
             environment: &config.environment,
@@ -179,8 +183,11 @@ pub(super) fn assemble(
             private_tmp: Some(directory.tmp()),
             quarantine: Some(directory.quarantine()),
             namespaces: config.namespaces,
+            unwatched: unwatched(config),
         },
-    )?);
+    )?;
+    let links = hard_links::close(&mut cell, hard_links::RUN_ENTRIES_MAX)?;
+    let cell = Arc::new(cell);
     let was_resumed = resumed.is_some();
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
@@ -190,6 +197,7 @@ pub(super) fn assemble(
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
+        warnings: hard_links::warnings(&links, enforced.mount_view),
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
@@ -204,6 +212,7 @@ pub(super) fn assemble(
         guardian,
         permission: Some(permission(config, &policy).with(memory.approvals.clone())),
         cell: Arc::clone(&cell),
+        lost: enforced.lost.clone(),
         setting: Arc::new(Setting {
             workspace: grounds.workspace.clone(),
             home: policy.places().home.clone(),

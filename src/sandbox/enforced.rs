@@ -2,7 +2,7 @@
 //!
 //! `Enforced` is written into every decision record, so that no layer is ever lost silently.
 
-use super::spec::{Identity, Network};
+use super::spec::{Degraded, Identity, Layer, Limits, Network, SandboxSpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
@@ -16,6 +16,9 @@ pub struct Enforced {
     pub mount_view: bool,
     /// Version of Landlock's interface; every right and scope of it is in force.
     pub landlock_abi: u32,
+    /// The version that the kernel has, where the spec asked for an older one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landlock_capped_from: Option<u32>,
     /// Whether the system call filter is installed before the program starts.
     pub seccomp: bool,
     /// What bounds memory and processes.
@@ -44,6 +47,38 @@ pub enum LimitsHeld {
     Rlimit,
 }
 
+impl Enforced {
+    /// Refuses a cell that lacks what its spec requires, or has lost what nobody accepted.
+    pub(super) fn must_satisfy(&self, spec: &SandboxSpec) -> Result<(), SetupFailed> {
+        if let Some(layer) = spec.require.iter().find(|layer| !self.has(**layer, &spec.limits)) {
+            let reason = format!("`{}` is required, and this cell has {self}", layer.name());
+            return Err(SetupFailed::because(Step::Requirement, reason));
+        }
+        if spec.degraded == Degraded::RefuseAny && !self.lost.is_empty() {
+            let lost = self.lost.join(", ");
+            let reason = format!("nobody is there to be told that this cell does not give {lost}");
+            return Err(SetupFailed::because(Step::Requirement, reason));
+        }
+        Ok(())
+    }
+
+    fn has(&self, layer: Layer, limits: &Limits) -> bool {
+        let namespace = |name: &str| self.namespaces.iter().any(|known| known == name);
+        match layer {
+            Layer::MountView => self.mount_view,
+            Layer::Landlock => self.landlock_abi > 0,
+            Layer::Seccomp => self.seccomp,
+            Layer::NetworkNamespace => namespace("net"),
+            Layer::PidNamespace => namespace("pid"),
+            // Without a limit over the whole tree there is nothing for a control group to hold.
+            Layer::Cgroup => {
+                self.limits != LimitsHeld::Rlimit
+                    || (limits.memory_bytes.is_none() && limits.processes.is_none())
+            }
+        }
+    }
+}
+
 impl fmt::Display for LimitsHeld {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -61,11 +96,14 @@ impl fmt::Display for Enforced {
         let seccomp = if self.seccomp { "seccomp" } else { "no seccomp" };
         write!(
             formatter,
-            "{view}, namespaces {}, landlock {}, {seccomp}, limits {}",
+            "{view}, namespaces {}, landlock {}",
             if namespaces.is_empty() { "none" } else { &namespaces },
             self.landlock_abi,
-            self.limits,
         )?;
+        if let Some(kernel) = self.landlock_capped_from {
+            write!(formatter, " (capped, the kernel has {kernel})")?;
+        }
+        write!(formatter, ", {seccomp}, limits {}", self.limits)?;
         if !self.lost.is_empty() {
             write!(formatter, ", lost: {}", self.lost.join(", "))?;
         }
@@ -125,6 +163,8 @@ pub enum Step {
     Capabilities,
     /// Landlock.
     Landlock,
+    /// A layer that is required and missing.
+    Requirement,
     /// System call filter.
     Seccomp,
     /// The program itself.
@@ -162,6 +202,7 @@ impl Step {
             Self::NoNewPrivileges => "no-new-privileges",
             Self::Capabilities => "capabilities",
             Self::Landlock => "landlock",
+            Self::Requirement => "requirement",
             Self::Seccomp => "seccomp",
             Self::Exec => "exec",
             Self::Silent => "silent",
@@ -188,8 +229,9 @@ impl Step {
             | Self::Processes
             | Self::Root
             | Self::Loopback => {
-                "this machine refuses namespaces: allow user namespaces, or let the policy say \
-                 `degraded = \"allow\"` and lose what needs a mount view"
+                "this machine refuses namespaces: allow user namespaces (`stoplog doctor` says what \
+                 refuses them), or let the policy say `degraded = \"allow\"` and lose what needs a \
+                 mount view"
             }
             Self::Grant => "remove the grant from the policy, mark it optional, or create the path",
             Self::Landlock => {
@@ -198,6 +240,10 @@ impl Step {
             Self::ControlGroup => "delegate a control group, or leave the limit to rlimits",
             Self::Exec => "check that the program exists inside the grants and may be executed",
             Self::WorkingDirectory => "grant the working directory",
+            Self::Requirement => {
+                "`stoplog doctor` says what this machine gives; `require` and `degraded` in a \
+                 trusted policy say what a run may do without"
+            }
             Self::Mask => "the name cannot be protected in this place; narrow the grant around it",
             Self::Identity => "only root can run a cell as another user",
             Self::Spec

@@ -5,7 +5,7 @@
 
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
 use super::running::{Monitor, Pipes, Running};
-use super::spec::{Degraded, Identity, Namespaces, Program, SandboxSpec, Stdin};
+use super::spec::{Degraded, Identity, Layer, Namespaces, Program, SandboxSpec, Stdin};
 use super::wire::{self, ReportReader, SetupReport};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::SigSet;
@@ -60,18 +60,24 @@ impl Launcher {
         if spec.namespaces == Namespaces::Never || NAMESPACES_REFUSED.load(Ordering::Relaxed) {
             return self.launch_without_namespaces(spec);
         }
-        match self.attempt(spec) {
-            Err(failed) if refuses_namespaces(&failed) && may_do_without(spec) => {
+        let failed = match self.attempt(spec) {
+            Err(failed) if refuses_namespaces(&failed) => failed,
+            other => return other,
+        };
+        match needs_namespaces(spec) {
+            None => {
                 NAMESPACES_REFUSED.store(failed.step == Step::Namespaces, Ordering::Relaxed);
                 self.launch_without_namespaces(spec)
             }
-            other => other,
+            Some(reason) if failed.subject.is_empty() => {
+                Err(SetupFailed { subject: reason, ..failed })
+            }
+            Some(_) => Err(failed),
         }
     }
 
     fn launch_without_namespaces(&self, spec: &SandboxSpec) -> Result<Running, SetupFailed> {
-        if !may_do_without(spec) {
-            let reason = "masks need a mount view, which needs namespaces";
+        if let Some(reason) = needs_namespaces(spec) {
             return Err(SetupFailed::because(Step::Namespaces, reason));
         }
         self.attempt(&SandboxSpec { namespaces: Namespaces::Never, ..spec.clone() })
@@ -154,8 +160,12 @@ fn check(spec: &SandboxSpec) -> Result<(), SetupFailed> {
     }
 }
 
-/// Whether the spec asks for nothing that only a mount view can hold, or accepts the loss.
-fn may_do_without(spec: &SandboxSpec) -> bool {
+/// Why the spec cannot do without namespaces, if it cannot.
+pub(super) fn needs_namespaces(spec: &SandboxSpec) -> Option<String> {
+    let namespaces = [Layer::MountView, Layer::NetworkNamespace, Layer::PidNamespace];
+    if let Some(layer) = spec.require.iter().find(|layer| namespaces.contains(layer)) {
+        return Some(format!("`{}` is required, and needs namespaces", layer.name()));
+    }
     let narrowed = spec.grants.iter().any(|inner| {
         spec.grants.iter().any(|outer| {
             inner.path != outer.path
@@ -163,7 +173,17 @@ fn may_do_without(spec: &SandboxSpec) -> bool {
                 && !outer.access.is_within(inner.access)
         })
     });
-    spec.degraded == Degraded::Allow || (spec.masks.is_empty() && !narrowed)
+    let held_by_view = !spec.masks.is_empty() || narrowed;
+    match spec.degraded {
+        Degraded::Allow => None,
+        Degraded::Refuse | Degraded::RefuseAny if held_by_view => {
+            Some("masks need a mount view, which needs namespaces".to_owned())
+        }
+        Degraded::Refuse => None,
+        Degraded::RefuseAny => Some(
+            "without namespaces a cell loses guarantees, and nobody is there to be told".into(),
+        ),
+    }
 }
 
 /// Whether a failure is a machine's refusal of namespaces and not a mistake of the spec.
@@ -221,7 +241,9 @@ fn standard_input(program: &Program) -> Result<(Option<OwnedFd>, OwnedFd), Setup
             let (theirs, ours) = pipe()?;
             Ok((Some(ours), theirs))
         }
-        Program::Exec { stdin: Stdin::Empty, .. } | Program::FileJob { .. } => {
+        Program::Exec { stdin: Stdin::Empty, .. }
+        | Program::FileJob { .. }
+        | Program::Acts { .. } => {
             let null =
                 rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
             Ok((None, null.at(Step::Descriptors)?))

@@ -14,6 +14,7 @@
 mod capture;
 mod child;
 mod enforced;
+mod hard_links;
 mod launch;
 mod lossless;
 pub mod probe;
@@ -26,13 +27,20 @@ mod wire;
 pub use capture::Captured;
 pub use child::{Serve, child_entry};
 pub use enforced::{Enforced, LimitsHeld, SetupFailed, Step};
+pub use hard_links::{HardLinks, SecondName, hard_links};
 pub use launch::{Launcher, harden_supervisor};
 pub use running::{Cancel, Exit, Finished, Resources, Running};
 pub use spec::{
-    Degraded, Grant, GrantAccess, Identity, Limits, Mask, MaskKind, MaskPattern, Namespaces,
-    Network, Program, SandboxSpec, Stdin,
+    Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
+    MaskPattern, Namespaces, Network, Program, SandboxSpec, Stdin,
 };
 pub use wire::ProtectedName;
+
+/// Whether a cell of this spec gives all its guarantees wherever it starts at all.
+#[must_use]
+pub fn loses_nothing(spec: &SandboxSpec) -> bool {
+    launch::needs_namespaces(spec).is_some()
+}
 
 /// Starts a cell from this binary and waits until its program runs or a step failed.
 ///

@@ -45,6 +45,10 @@ pub struct SandboxSpec {
     pub identity: Identity,
     /// What to do where no mount view can be had.
     pub degraded: Degraded,
+    /// Layers without which the launch fails, whatever `degraded` says.
+    pub require: Vec<Layer>,
+    /// Versions of Landlock's interface that will do.
+    pub landlock: LandlockVersions,
     /// Whether namespaces may be used; `Never` shows what a machine without them gives.
     pub namespaces: Namespaces,
 }
@@ -65,6 +69,8 @@ impl Default for SandboxSpec {
             limits: Limits::default(),
             identity: Identity::Caller,
             degraded: Degraded::Refuse,
+            require: Vec::new(),
+            landlock: LandlockVersions::default(),
             namespaces: Namespaces::Auto,
         }
     }
@@ -85,6 +91,12 @@ pub enum Program {
     FileJob {
         /// The encoded job; this module does not look into it.
         job: Vec<u8>,
+    },
+    /// What the probe program would try, tried by this binary itself under the filter of a program:
+    /// nothing of the host has to be granted for it.
+    Acts {
+        /// The encoded acts.
+        acts: String,
     },
 }
 
@@ -229,13 +241,65 @@ pub enum Identity {
     },
 }
 
-/// What to do where masks cannot be held.
+/// What to do where a guarantee cannot be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Degraded {
-    /// The launch fails.
+    /// The launch fails if anything is lost: nobody is there to read what.
+    RefuseAny,
+    /// The launch fails if masks cannot be held.
     Refuse,
     /// The launch goes on and `Enforced::lost` names what is missing.
     Allow,
+}
+
+/// A layer of a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// A file tree of its own.
+    MountView,
+    /// Landlock.
+    Landlock,
+    /// The system call filter.
+    Seccomp,
+    /// A network of its own.
+    NetworkNamespace,
+    /// A process tree of its own.
+    PidNamespace,
+    /// A control group over the whole tree, if there is a limit for it to hold.
+    Cgroup,
+}
+
+impl Layer {
+    /// The stable name, as policies and messages have it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::MountView => "mount-view",
+            Self::Landlock => "landlock",
+            Self::Seccomp => "seccomp",
+            Self::NetworkNamespace => "network-namespace",
+            Self::PidNamespace => "pid-namespace",
+            Self::Cgroup => "cgroup",
+        }
+    }
+}
+
+/// Versions of Landlock's interface that a cell takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LandlockVersions {
+    /// The launch fails below this one.
+    pub at_least: u32,
+    /// Behave as a kernel that has no newer one: for tests and `doctor`, which show what older
+    /// kernels give. Only code sets it; no policy, flag of a run or environment does.
+    pub at_most: Option<u32>,
+}
+
+impl Default for LandlockVersions {
+    fn default() -> Self {
+        Self { at_least: 1, at_most: None }
+    }
 }
 
 /// Whether namespaces may be used.

@@ -58,7 +58,8 @@ pub fn execute(approved: Approved, toolbox: &Toolbox, abort: &AbortSignal) -> Ou
     let finished = running.wait(abort.for_cell());
     let mut outcome = match &spec.program {
         Program::Exec { .. } => of_command(&finished, &subject.call, &spec, toolbox),
-        Program::FileJob { .. } => of_job(&finished, toolbox),
+        // No tool plans acts; their answers are no reply of a job, which is then said.
+        Program::FileJob { .. } | Program::Acts { .. } => of_job(&finished, toolbox),
     };
     tell_protected(&mut outcome, &finished);
     outcome.duration = start.elapsed();

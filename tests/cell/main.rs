@@ -7,6 +7,7 @@
 
 mod bare;
 mod ending;
+mod hard_links;
 mod limits;
 mod masks;
 mod rig;

@@ -129,7 +129,7 @@ fn a_layer_that_the_policy_requires_and_the_machine_lacks_ends_with_20() {
         println!("not shown: this machine lacks no layer");
         return;
     }
-    drop(done.exits(20).says(&["the policy requires `cgroup`", "stoplog doctor"]));
+    drop(done.exits(20).says(&["`cgroup` is required", "stoplog doctor"]));
     assert!(!rig.has("ran"));
     let control = rig.policy("[sandbox]\nrequire = [\"landlock\", \"seccomp\"]\n");
     rig.play(&turns, &["--policy", &control]).exits(0);

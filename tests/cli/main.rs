@@ -13,6 +13,7 @@ mod bad_input;
 mod bugs;
 mod documents;
 mod exits;
+mod layers;
 mod model_call;
 mod persistence;
 mod pty;

@@ -34,6 +34,7 @@ pub(crate) fn session(session: &Id) -> Body {
         tools: vec![text("bash")],
         model: text("script/x"),
         enforced: json!({"landlock_abi": 7}),
+        warnings: Vec::new(),
     }))
 }
 
@@ -89,6 +90,7 @@ pub(crate) fn decision_with(call: &Id, arguments: Value, stages: Stages) -> Deci
         ruling: stages.ruling(),
         stages,
         sandbox: None,
+        lost: Vec::new(),
     }
 }
 

@@ -176,6 +176,7 @@ impl Rig {
             tools: Vec::new(),
             model: Untrusted::new("test"),
             enforced: serde_json::Value::Null,
+            warnings: Vec::new(),
         };
         log.append(&Body::Session(Box::new(record))).map(drop).unwrap();
         log
@@ -278,6 +279,7 @@ impl Rig {
             quarantine: None,
             identity: Identity::Caller,
             namespaces: Namespaces::Never,
+            unwatched: false,
         }
     }
 
@@ -288,6 +290,7 @@ impl Rig {
             guardian: None,
             permission: Some(Permission::new(Prompter::Headless, None)),
             cell: Arc::new(self.cell()),
+            lost: Vec::new(),
             setting: Arc::new(Setting {
                 workspace: self.workspace(),
                 home: None,

@@ -45,6 +45,9 @@ pub struct Decision {
     /// Digest of the cell in which the call would run, if it got that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sandbox: Option<Digest>,
+    /// Guarantees that cells of this run do not give, by their stable ids; empty = all are given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde asks for")]

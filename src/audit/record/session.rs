@@ -40,6 +40,9 @@ pub struct Session {
     pub model: Untrusted,
     /// What the kernel of this machine enforces, as the sandbox reports it.
     pub enforced: Value,
+    /// What had to be said of the workspace before the first call: hard links that go past the policy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Untrusted>,
 }
 
 /// The policy of a run. Its text is never redacted, since the digest must be computable from it.
@@ -135,6 +138,7 @@ impl Redact for Session {
         self.places.values_mut().for_each(|place| place.redact(redaction));
         self.tools.redact(redaction);
         self.model.redact(redaction);
+        self.warnings.redact(redaction);
     }
 }
 

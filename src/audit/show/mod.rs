@@ -115,6 +115,10 @@ fn decision_text(decision: &Decision) -> String {
     }
     push(&mut text, resolved_text(&decision.resolved).trim_end());
     push(&mut text, stages_text(&decision.stages).trim_end());
+    if !decision.lost.is_empty() {
+        let lost: Vec<String> = decision.lost.iter().map(|name| escape(name)).collect();
+        push(&mut text, &format!("not given   {}", lost.join(", ")));
+    }
     if decision.redacted > 0 || decision.cut > 0 {
         let Decision { redacted, cut, .. } = decision;
         push(&mut text, &format!("not shown   {redacted} texts redacted, {cut} cut for length"));

@@ -312,6 +312,10 @@ pub struct DoctorArgs {
     /// Prove each guarantee with a live probe and a control; exit 20 if one fails.
     #[arg(long)]
     pub selftest: bool,
+    /// Show what a kernel gives whose Landlock has no newer interface: in cells of the doctor itself,
+    /// which then cap what they use. No run can be capped.
+    #[arg(long, value_name = "VERSION", value_parser = clap::value_parser!(u32).range(1..))]
+    pub landlock_at_most: Option<u32>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

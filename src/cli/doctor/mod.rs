@@ -32,7 +32,11 @@ impl fmt::Display for Diagnosis {
 
 /// `stoplog doctor`
 pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Outcome {
-    let bench = Bench::of_this_program().map_err(|error| CommandError::new(Exit::Fault, error))?;
+    let mut bench =
+        Bench::of_this_program().map_err(|error| CommandError::new(Exit::Fault, error))?;
+    if let Some(version) = args.landlock_at_most {
+        bench = bench.with_landlock_at_most(version);
+    }
     let own = trials::TRIALS.into_iter().chain(people::TRIALS).chain(heirs::TRIALS);
     let mut probes: Vec<Probe> = PROBES.into_iter().chain(own).collect();
     if !args.selftest {
@@ -40,7 +44,7 @@ pub(super) fn doctor(context: &Context, args: &DoctorArgs) -> Outcome {
     }
     let report = Diagnosis {
         machine: Report::of(&bench, &probes),
-        policies: policies::cells(&context.environment, bench.workspace()),
+        policies: policies::cells(&context.environment, &bench),
     };
     if args.json {
         context.screen.out(&json(&report)?);

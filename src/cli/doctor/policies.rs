@@ -4,10 +4,11 @@ use crate::policy::{BUILT_IN_NAMES, Places};
 use crate::run::cell::{self, CellInputs};
 use crate::run::environment::Environment;
 use crate::run::{RunError, policies};
-use crate::sandbox::{Enforced, Namespaces};
+use crate::sandbox::probe::Bench;
+use crate::sandbox::{Enforced, Namespaces, Program, SandboxSpec};
 use serde::Serialize;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What one policy gets.
 #[derive(Debug, Serialize)]
@@ -33,32 +34,36 @@ impl fmt::Display for PolicyCell {
 /// The shipped policy that only holds rules for the others to extend, and grants nothing.
 const WITHOUT_CELL: &str = "base";
 
-/// The cells of the shipped policies, with `workspace` to work in.
-pub(super) fn cells(environment: &Environment, workspace: PathBuf) -> Vec<PolicyCell> {
+/// The cells of the shipped policies in the workspace of `bench`, whose Landlock they take.
+pub(super) fn cells(environment: &Environment, bench: &Bench) -> Vec<PolicyCell> {
     BUILT_IN_NAMES
         .into_iter()
         .filter(|policy| *policy != WITHOUT_CELL)
-        .map(|policy| match cell_of(policy, environment, &workspace) {
+        .map(|policy| match cell_of(policy, environment, bench) {
             Ok(enforced) => PolicyCell { policy, cell: Some(enforced), refused: None },
             Err(error) => PolicyCell { policy, cell: None, refused: Some(error.to_string()) },
         })
         .collect()
 }
 
-fn cell_of(name: &str, environment: &Environment, workspace: &Path) -> Result<Enforced, RunError> {
+fn cell_of(name: &str, environment: &Environment, bench: &Bench) -> Result<Enforced, RunError> {
+    let workspace = bench.workspace();
     let set = policies::load_sources(vec![policies::by_name(name)?])?;
     let policy = set.bind(&Places {
-        workspace: workspace.to_owned(),
+        workspace: workspace.clone(),
         home: environment.home(),
         tmp: PathBuf::from("/tmp"),
         protected: Vec::new(),
     })?;
     let inputs = CellInputs {
         environment,
-        workspace,
+        workspace: &workspace,
         private_tmp: None,
         quarantine: None,
         namespaces: Namespaces::Auto,
+        unwatched: false,
     };
-    cell::probe(&cell::base(&policy, inputs)?)
+    let base = cell::base(&policy, inputs)?;
+    let spec = base.spec(Program::FileJob { job: Vec::new() }, &[]);
+    cell::enforced(&SandboxSpec { landlock: bench.landlock(), ..spec })
 }

@@ -146,7 +146,9 @@ impl<'a> Trial<'a> {
         turns: &[Vec<Value>],
         answers: &[&str],
     ) -> Result<(Ended, Sitting), ProbeFault> {
-        let arguments = self.arguments(&self.policy("policy.toml", rules)?, turns)?;
+        let mut arguments = self.arguments(&self.policy("policy.toml", rules)?, turns)?;
+        // Whatever control character arrives then is the call's.
+        arguments.splice(0..0, ["--color".into(), "never".into()]);
         let typing = Typing { question: QUESTION, answers };
         let own = self.bench.own_program();
         let sitting = self.bench.sit_at_terminal(own.get_program(), &arguments, typing)?;

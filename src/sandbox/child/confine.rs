@@ -10,6 +10,7 @@ use super::metadata::Places;
 use super::privileges::{self, Ids};
 use super::view::View;
 use super::{Serve, grants, sys};
+use crate::sandbox::probe;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -38,6 +39,7 @@ pub(super) fn with_view(program: &Program<'_>, view: &View, user: bool, setup: &
         namespaces: namespaces.into_iter().map(str::to_owned).collect(),
         mount_view: true,
         landlock_abi: 0,
+        landlock_capped_from: None,
         seccomp: true,
         limits: program.limits,
         identity: program.spec.identity,
@@ -62,6 +64,7 @@ pub(super) fn without_namespaces(
             namespaces: Vec::new(),
             mount_view: false,
             landlock_abi: 0,
+            landlock_capped_from: None,
             seccomp: true,
             limits: program.limits,
             identity: spec.identity,
@@ -99,8 +102,11 @@ fn confine(
     limit(&spec.limits, program.limits).at(Step::Limits)?;
     // After the change of identity, so that the program's own rights decide.
     enter(spec, walls.places)?;
-    enforced.landlock_abi = landlock::restrict(walls.rules, tcp(spec, &enforced))?;
+    let landlock = landlock::restrict(walls.rules, tcp(spec, &enforced), spec.landlock)?;
+    enforced.landlock_abi = landlock.version;
+    enforced.landlock_capped_from = landlock.capped_from;
     landlock::must_hold_content(enforced.mount_view, enforced.landlock_abi)?;
+    enforced.must_satisfy(spec)?;
     // A file job changes no metadata by path, and is not worth a second process.
     let places = walls.places.filter(|_| matches!(spec.program, spec::Program::Exec { .. }));
     let filter = filter(spec, &enforced, places.is_some())?;
@@ -174,7 +180,7 @@ fn filter(spec: &SandboxSpec, enforced: &Enforced, attended: bool) -> Result<Fil
     ];
     let filter_spec = FilterSpec {
         program: match spec.program {
-            spec::Program::Exec { .. } => ProgramKind::Foreign,
+            spec::Program::Exec { .. } | spec::Program::Acts { .. } => ProgramKind::Foreign,
             spec::Program::FileJob { .. } => ProgramKind::FileJob,
         },
         host_network: spec.network == Network::Host,
@@ -229,21 +235,30 @@ fn run(program: &Program<'_>, view: bool) -> Result<i32, SetupFailed> {
             Err(failed) => Err(failed),
         },
         spec::Program::FileJob { job } => {
-            // The supervisor takes the end of this pipe for the start of the program.
-            for number in wire::SETUP_DESCRIPTOR..=wire::LIFELINE_DESCRIPTOR {
-                sys::close_number(number);
-            }
-            // So that the job may look at its own descriptors; no exec restores it here.
-            nix::sys::prctl::set_dumpable(true).map_err(io::Error::from).at(Step::Undumpable)?;
-            Ok(serve(program.serve, job))
+            stay()?;
+            Ok(serve(|output| (program.serve)(job, output)))
+        }
+        spec::Program::Acts { acts } => {
+            stay()?;
+            Ok(serve(|output| probe::perform(acts, output)))
         }
     }
 }
 
-fn serve(serve: Serve, job: &[u8]) -> i32 {
+/// What exec would have done, for a process that stays this binary.
+fn stay() -> Result<(), SetupFailed> {
+    // The supervisor takes the end of this pipe for the start of the program.
+    for number in wire::SETUP_DESCRIPTOR..=wire::LIFELINE_DESCRIPTOR {
+        sys::close_number(number);
+    }
+    // So that it may look at its own descriptors.
+    nix::sys::prctl::set_dumpable(true).map_err(io::Error::from).at(Step::Undumpable)
+}
+
+fn serve(work: impl FnOnce(&mut dyn Write) -> i32) -> i32 {
     let Ok(output) = sys::take_inherited(1) else { return EXEC_FAILED };
     let mut output = BufWriter::new(std::fs::File::from(output));
-    let code = serve(job, &mut output);
+    let code = work(&mut output);
     if output.flush().is_ok() { code } else { EXEC_FAILED }
 }
 

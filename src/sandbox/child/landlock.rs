@@ -4,7 +4,7 @@
 //! effort: an error fails the launch, and the version is reported.
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
-use super::super::spec::GrantAccess;
+use super::super::spec::{GrantAccess, LandlockVersions};
 use super::super::sys;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
@@ -76,11 +76,36 @@ pub(super) enum Tcp {
     Free,
 }
 
-/// Restricts this process for good. The version of the interface that is in force.
-pub(super) fn restrict(rules: &[Rule], tcp: Tcp) -> Result<u32, SetupFailed> {
-    let version = sys::landlock_abi().at(Step::Landlock)?;
-    let abi = ABI::from(version);
-    let version = u32::try_from(version).map_err(io::Error::other).at(Step::Landlock)?;
+/// What is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InForce {
+    /// The version of the interface.
+    pub(super) version: u32,
+    /// The kernel's version, where the spec asked for an older one.
+    pub(super) capped_from: Option<u32>,
+}
+
+/// The version to use on a kernel that has `kernel`.
+fn chosen(wanted: LandlockVersions, kernel: u32) -> Result<InForce, SetupFailed> {
+    let version = wanted.at_most.map_or(kernel, |most| most.min(kernel));
+    if version < wanted.at_least.max(1) {
+        let subject = format!("version {version} is there and {} is needed", wanted.at_least);
+        return Err(SetupFailed::because(Step::Landlock, subject));
+    }
+    Ok(InForce { version, capped_from: (version < kernel).then_some(kernel) })
+}
+
+/// Restricts this process for good.
+pub(super) fn restrict(
+    rules: &[Rule],
+    tcp: Tcp,
+    wanted: LandlockVersions,
+) -> Result<InForce, SetupFailed> {
+    let kernel = sys::landlock_abi().at(Step::Landlock)?;
+    let kernel = u32::try_from(kernel).map_err(io::Error::other).at(Step::Landlock)?;
+    let in_force = chosen(wanted, kernel)?;
+    let version = in_force.version;
+    let abi = ABI::from(i32::try_from(version).map_err(io::Error::other).at(Step::Landlock)?);
     let enforce = || -> Result<RulesetStatus, landlock::RulesetError> {
         let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
@@ -102,7 +127,7 @@ pub(super) fn restrict(rules: &[Rule], tcp: Tcp) -> Result<u32, SetupFailed> {
         Ok(created.restrict_self()?.ruleset)
     };
     match enforce() {
-        Ok(RulesetStatus::FullyEnforced) => Ok(version),
+        Ok(RulesetStatus::FullyEnforced) => Ok(in_force),
         Ok(RulesetStatus::PartiallyEnforced | RulesetStatus::NotEnforced) => {
             Err(SetupFailed::because(Step::Landlock, "the kernel enforces only a part of it"))
         }
@@ -126,6 +151,23 @@ pub(super) fn must_hold_content(mount_view: bool, version: u32) -> Result<(), Se
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_is_only_ever_lowered_and_never_below_what_is_needed() {
+        let wanted = |at_least, at_most| LandlockVersions { at_least, at_most };
+        let in_force = |version, capped_from| Some(InForce { version, capped_from });
+        for (wanted, kernel, expected) in [
+            (wanted(1, None), 7, in_force(7, None)),
+            (wanted(1, Some(3)), 7, in_force(3, Some(7))),
+            (wanted(1, Some(9)), 7, in_force(7, None)),
+            (wanted(6, None), 5, None),
+            (wanted(6, Some(5)), 7, None),
+            (wanted(0, Some(0)), 7, None),
+            (wanted(1, None), 0, None),
+        ] {
+            assert_eq!(chosen(wanted, kernel).ok(), expected, "{wanted:?} {kernel}");
+        }
+    }
 
     #[test]
     fn without_a_view_a_kernel_that_lets_files_be_cut_is_refused() {

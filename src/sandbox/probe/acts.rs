@@ -39,6 +39,8 @@ pub enum Act {
     ReadFile(PathBuf),
     /// Add to a file that exists.
     AppendFile(PathBuf),
+    /// Cut a file to nothing, by path.
+    CutFile(PathBuf),
     /// Make a new file.
     CreateFile(PathBuf),
     /// Remove a file.
@@ -168,14 +170,19 @@ pub(super) fn acts_entry() -> Option<ExitCode> {
     if arguments.next()? != PROBE_ARGUMENT {
         return None;
     }
-    let text = arguments.next().and_then(|text| text.into_string().ok());
-    let acts: Option<Vec<Act>> = text.and_then(|text| serde_json::from_str(&text).ok());
-    Some(acts.map_or(ExitCode::from(2), |acts| perform_all(&acts)))
+    let acts = arguments.next().and_then(|text| text.into_string().ok()).unwrap_or_default();
+    Some(match perform_all(&acts, &mut io::stdout().lock()) {
+        0 => ExitCode::SUCCESS,
+        1 => ExitCode::FAILURE,
+        _ => ExitCode::from(2),
+    })
 }
 
-fn perform_all(acts: &[Act]) -> ExitCode {
-    let mut output = io::stdout().lock();
-    for act in acts {
+/// Performs encoded acts, one line of answer each. 0; 1 if an answer could not be written, 2 if the acts
+/// are not understood.
+pub(in crate::sandbox) fn perform_all(acts: &str, output: &mut dyn io::Write) -> i32 {
+    let Ok(acts) = serde_json::from_str::<Vec<Act>>(acts) else { return 2 };
+    for act in &acts {
         let answer = match perform(act) {
             Ok(value) => Answer { errno: 0, value },
             Err(error) => {
@@ -186,10 +193,10 @@ fn perform_all(acts: &[Act]) -> ExitCode {
         let line = serde_json::to_string(&answer).map_err(io::Error::other);
         let written = line.and_then(|line| writeln!(output, "{line}"));
         if written.and_then(|()| output.flush()).is_err() {
-            return ExitCode::FAILURE;
+            return 1;
         }
     }
-    ExitCode::SUCCESS
+    0
 }
 
 fn perform(act: &Act) -> io::Result<String> {
@@ -198,6 +205,7 @@ fn perform(act: &Act) -> io::Result<String> {
         Act::AppendFile(path) => {
             done(|| OpenOptions::new().append(true).open(path)?.write_all(b"x"))
         }
+        Act::CutFile(path) => done(|| Ok(nix::unistd::truncate(path, 0)?)),
         Act::CreateFile(path) => done(|| File::create_new(path).map(drop)),
         Act::RemoveFile(path) => done(|| fs::remove_file(path)),
         Act::ListDirectory(path) => list(path),

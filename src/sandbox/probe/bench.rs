@@ -3,8 +3,8 @@
 
 use super::acts::{Act, Answer, PROBE_ARGUMENT};
 use crate::sandbox::{
-    Cancel, Enforced, Finished, Grant, GrantAccess, Launcher, Limits, Namespaces, Program,
-    SandboxSpec, SetupFailed, Stdin,
+    Cancel, Enforced, Finished, Grant, GrantAccess, LandlockVersions, Launcher, Limits, Namespaces,
+    Program, SandboxSpec, SetupFailed, Stdin,
 };
 use std::fs;
 use std::io;
@@ -46,6 +46,7 @@ pub struct Bench {
     executable: PathBuf,
     launcher: Launcher,
     namespaces: Namespaces,
+    landlock: LandlockVersions,
     place: tempfile::TempDir,
 }
 
@@ -60,6 +61,7 @@ impl Bench {
             executable: executable.to_path_buf(),
             launcher: Launcher::with_executable(executable),
             namespaces: Namespaces::Auto,
+            landlock: LandlockVersions::default(),
             place,
         };
         fs::create_dir(bench.workspace())?;
@@ -83,6 +85,24 @@ impl Bench {
     pub fn without_namespaces(mut self) -> Self {
         self.namespaces = Namespaces::Never;
         self
+    }
+
+    /// The bench of a kernel whose Landlock has no newer interface than `version`.
+    #[must_use]
+    pub fn with_landlock_at_most(mut self, version: u32) -> Self {
+        self.landlock.at_most = Some(version);
+        self
+    }
+
+    /// Versions of Landlock's interface that its cells take.
+    #[must_use]
+    pub fn landlock(&self) -> LandlockVersions {
+        self.landlock
+    }
+
+    /// What starts its cells.
+    pub(super) fn launcher(&self) -> &Launcher {
+        &self.launcher
     }
 
     /// The path that all places lie in.
@@ -123,15 +143,9 @@ impl Bench {
             grants: system.chain(own).collect(),
             limits: Limits { wall: PROBE_TIME_MAX, ..Limits::default() },
             namespaces: self.namespaces,
+            landlock: self.landlock,
             ..SandboxSpec::default()
         }
-    }
-
-    /// `spec` with the probe program in its view.
-    pub(super) fn with_probe(&self, spec: &SandboxSpec) -> SandboxSpec {
-        let mut spec = spec.clone();
-        spec.grants.push(Grant::new(&self.executable, GrantAccess::ReadExecute));
-        spec
     }
 
     /// `spec` with a shell script to run.
@@ -266,16 +280,20 @@ fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).lines().next().unwrap_or_default().to_owned()
 }
 
-fn encode(acts: &[Act]) -> io::Result<String> {
+pub(super) fn encode(acts: &[Act]) -> io::Result<String> {
     serde_json::to_string(acts).map_err(io::Error::other)
 }
 
-fn decode(output: &[u8]) -> Vec<Answer> {
+pub(super) fn decode(output: &[u8]) -> Vec<Answer> {
     let lines = output.split(|byte| *byte == b'\n');
     lines.filter_map(|line| serde_json::from_slice(line).ok()).collect()
 }
 
-fn complete(answers: Vec<Answer>, acts: &[Act], end: String) -> Result<Vec<Answer>, ProbeFault> {
+pub(super) fn complete(
+    answers: Vec<Answer>,
+    acts: &[Act],
+    end: String,
+) -> Result<Vec<Answer>, ProbeFault> {
     if answers.len() == acts.len() {
         return Ok(answers);
     }

@@ -47,6 +47,9 @@ pub struct Facts {
     pub user: u32,
     /// Version of Landlock's interface; `None` where the kernel has none.
     pub landlock: Option<u32>,
+    /// The kernel's version, where an older one is emulated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub landlock_of_the_kernel: Option<u32>,
     /// Corrections of Landlock that the kernel says it has, as bits; `None` before they were told.
     pub landlock_errata: Option<u32>,
     /// Whether system calls can be filtered.
@@ -82,11 +85,14 @@ impl Facts {
     #[must_use]
     pub fn of(bench: &Bench) -> Self {
         let system = rustix::system::uname();
+        let kernel = known(sys::landlock_abi());
+        let landlock = kernel.map(|kernel| bench.landlock().at_most.unwrap_or(kernel).min(kernel));
         Self {
             kernel: system.release().to_string_lossy().into_owned(),
             machine: system.machine().to_string_lossy().into_owned(),
             user: rustix::process::getuid().as_raw(),
-            landlock: known(sys::landlock_abi()),
+            landlock,
+            landlock_of_the_kernel: kernel.filter(|_| landlock != kernel),
             landlock_errata: known(sys::landlock_errata()),
             seccomp: Path::new("/proc/sys/kernel/seccomp/actions_avail").exists(),
             namespaces: namespaces(bench),
@@ -182,6 +188,9 @@ impl fmt::Display for Facts {
         match self.landlock {
             Some(version) => write!(formatter, "landlock        interface {version}")?,
             None => write!(formatter, "landlock        not there")?,
+        }
+        if let Some(kernel) = self.landlock_of_the_kernel {
+            write!(formatter, " (emulated, the kernel has {kernel})")?;
         }
         if let Some(errata) = self.landlock_errata {
             write!(formatter, ", corrections {errata:#b}")?;

@@ -126,6 +126,7 @@ fn file_cases(bench: &Bench, directory: &Path) -> Vec<Case> {
     vec![
         ("read", Act::ReadFile(secret.clone())),
         ("append", Act::AppendFile(secret.clone())),
+        ("cut", Act::CutFile(directory.join("third"))),
         ("create", Act::CreateFile(directory.join("new"))),
         ("remove", Act::RemoveFile(directory.join("second"))),
         ("rename", Act::Rename(directory.join("third"), directory.join("moved"))),

@@ -15,13 +15,15 @@ mod report;
 mod start;
 mod terminal;
 
+pub(in crate::sandbox) use acts::perform_all as perform;
+
 pub use acts::{Act, Answer, PROBE_ARGUMENT, Reach};
 pub use bench::{Bench, CANARY, ProbeFault, Victim, put};
 pub use calls::{CALLS, CALLS_WITHOUT_NAMESPACES, Call, Stopped};
 pub use facts::{ControlGroups, Facts, NamespaceFact};
 pub use guarantees::{Contrast, PROBES, contrast, expected_errno};
 pub use report::{Finding, GUARANTEES, Guarantee, Held, Probe, Proof, Report};
-pub use start::Unproven;
+pub use start::{Unproven, prove};
 pub use terminal::{Sitting, Typing};
 
 use std::process::ExitCode;

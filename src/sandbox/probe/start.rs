@@ -1,12 +1,13 @@
 //! The cheap part of the proof, made at the start of every run: one cell exactly as the policy
 //! describes it, in which the probe program tries one act for each layer.
 //!
-//! It costs one launch. `Enforced` says what the child reports; this says that the kernel agrees.
+//! It costs one launch, and nothing has to be granted for it: the child performs the acts itself. `Enforced` says what the child reports; this says that the kernel agrees.
 
 use super::acts::Act;
-use super::bench::{Bench, CANARY, ProbeFault};
-use crate::sandbox::{Enforced, SandboxSpec};
+use super::bench::{Bench, CANARY, ProbeFault, complete, decode, encode};
+use crate::sandbox::{Cancel, Enforced, Launcher, Program, SandboxSpec};
 use std::fs;
+use std::path::Path;
 
 /// A run must not start: a layer that the child reports does not hold.
 #[derive(Debug, thiserror::Error)]
@@ -22,30 +23,42 @@ pub enum Unproven {
     },
 }
 
+/// Tries one act for each layer in the cell of `spec`, started by `launcher`. `canary` is a file with the
+/// content [`CANARY`] that the spec does not grant.
+///
+/// # Errors
+/// When the cell does not start, or an act works that must not.
+pub fn prove(launcher: &Launcher, spec: &SandboxSpec, canary: &Path) -> Result<Enforced, Unproven> {
+    let cases = [
+        ("reading a file outside", Act::ReadFile(canary.to_owned())),
+        ("writing a file outside", Act::AppendFile(canary.to_owned())),
+        ("making a user namespace", Act::MakeNamespaces(libc::CLONE_NEWUSER)),
+        ("changing the execution domain", Act::Call("personality-no-randomisation".into())),
+        ("typing into a terminal", Act::Call("terminal-input-high-bits".into())),
+    ];
+    let acts = cases.clone().map(|(_, act)| act);
+    let program = Program::Acts { acts: encode(&acts).map_err(ProbeFault::Bench)? };
+    let spec = SandboxSpec { program, ..spec.clone() };
+    let running = launcher.launch(&spec).map_err(ProbeFault::Setup)?;
+    let finished = running.wait(&Cancel::new());
+    let end = format!("{:?}", finished.exit);
+    let answers = complete(decode(&finished.stdout.head), &acts, end)?;
+    let open = cases.iter().zip(answers).find(|(_, answer)| answer.worked());
+    if let Some(((act, _), _)) = open {
+        return Err(Unproven::Open { act });
+    }
+    match fs::read_to_string(canary).map_err(ProbeFault::Bench)?.as_str() {
+        CANARY => Ok(finished.enforced),
+        _ => Err(Unproven::Open { act: "writing a file outside" }),
+    }
+}
+
 impl Bench {
-    /// Tries one act for each layer in the cell of `spec`, which must not grant the bench's places.
+    /// The same with the bench's own canary, which `spec` must not grant.
     ///
     /// # Errors
-    /// When the cell does not start, or an act works that must not.
+    /// As [`prove`].
     pub fn prove(&self, spec: &SandboxSpec) -> Result<Enforced, Unproven> {
-        let canary = self.canary();
-        let cases = [
-            ("reading a file outside", Act::ReadFile(canary.clone())),
-            ("writing a file outside", Act::AppendFile(canary.clone())),
-            ("making a user namespace", Act::MakeNamespaces(libc::CLONE_NEWUSER)),
-            ("changing the execution domain", Act::Call("personality-no-randomisation".into())),
-            ("typing into a terminal", Act::Call("terminal-input-high-bits".into())),
-        ];
-        let acts = cases.clone().map(|(_, act)| act);
-        let spec = SandboxSpec { limits: self.spec().limits, ..self.with_probe(spec) };
-        let (enforced, answers) = self.confined_in(spec, &acts)?;
-        let open = cases.iter().zip(answers).find(|(_, answer)| answer.worked());
-        if let Some(((act, _), _)) = open {
-            return Err(Unproven::Open { act });
-        }
-        match fs::read_to_string(&canary).map_err(ProbeFault::Bench)?.as_str() {
-            CANARY => Ok(enforced),
-            _ => Err(Unproven::Open { act: "writing a file outside" }),
-        }
+        prove(self.launcher(), spec, &self.canary())
     }
 }

@@ -1,0 +1,305 @@
+//! Hard links that were there before a run: a name that no mask covers and that leads to a file which
+//! one does, and files that have further names where nobody looked.
+//!
+//! A mask covers names; a second name of the same file is as good as the first. So the names below the
+//! granted directories are looked at once, before the first call, and files are told apart by device
+//! and inode. Nothing is opened but directories, no link is followed on the way, and the look is
+//! bounded. A cell can make no such link later: what a mask covers cannot be linked from inside.
+
+use super::spec::{Mask, MaskKind, MaskPattern};
+use crate::base::paths::normalise;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+/// Paths of files with names elsewhere that are kept as examples.
+const EXAMPLES_MAX: usize = 3;
+/// Directory levels below a root; each holds one open directory.
+const DEPTH_MAX: usize = 64;
+
+/// A name that leads to a file which a mask covers under another name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecondName {
+    /// The name.
+    pub name: PathBuf,
+    /// A name of the same file that is covered.
+    pub covered: PathBuf,
+    /// What the mask takes back.
+    pub kind: MaskKind,
+    /// The rule that asked for the mask.
+    pub reason_id: String,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HardLinks {
+    /// Names that go past a mask.
+    pub second_names: Vec<SecondName>,
+    /// Files with further names that lie elsewhere; known after a complete look only.
+    pub elsewhere: u64,
+    /// Some of them.
+    pub examples: Vec<PathBuf>,
+    /// Names that were looked at.
+    pub entries: u64,
+    /// Whether all names were.
+    pub complete: bool,
+}
+
+/// Looks at the names below `roots`, at most `entries_max` of them.
+///
+/// # Errors
+/// If a pattern of a mask cannot be compiled. A directory that cannot be read is left out, and the
+/// answer is then not complete.
+pub fn hard_links(
+    roots: &[PathBuf],
+    masks: &[Mask],
+    entries_max: u64,
+) -> Result<HardLinks, io::Error> {
+    let mut look = Look {
+        covers: masks.iter().map(Cover::new).collect::<io::Result<_>>()?,
+        files: BTreeMap::new(),
+        directories: HashSet::new(),
+        entries: 0,
+        entries_max,
+        complete: true,
+    };
+    for root in roots {
+        look.root(root);
+    }
+    look.targets_of_covered_links();
+    Ok(look.findings())
+}
+
+/// The names that one mask covers.
+struct Cover {
+    root: PathBuf,
+    /// `None`: the root itself and all below it.
+    patterns: Option<(GlobSet, GlobSet)>,
+    kind: MaskKind,
+    reason_id: String,
+}
+
+impl Cover {
+    fn new(mask: &Mask) -> io::Result<Self> {
+        let (root, patterns) = match &mask.pattern {
+            MaskPattern::Exact(path) => (path, None),
+            MaskPattern::Glob { root, pattern, except } => {
+                (root, Some((set(std::slice::from_ref(pattern))?, set(except)?)))
+            }
+        };
+        Ok(Self {
+            root: normalise(Path::new("/"), root),
+            patterns,
+            kind: mask.kind,
+            reason_id: mask.reason_id.clone(),
+        })
+    }
+
+    /// Whether it covers `path` itself; what lies below a covered directory is covered with it.
+    fn covers(&self, path: &Path) -> bool {
+        let Ok(relative) = path.strip_prefix(&self.root) else { return false };
+        match &self.patterns {
+            None => true,
+            Some((matches, except)) => matches.is_match(relative) && !except.is_match(relative),
+        }
+    }
+}
+
+fn set(patterns: &[String]) -> io::Result<GlobSet> {
+    let mut set = GlobSetBuilder::new();
+    for pattern in patterns {
+        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
+        set.add(glob.map_err(io::Error::other)?);
+    }
+    set.build().map_err(io::Error::other)
+}
+
+/// A file with more than one name.
+#[derive(Default)]
+struct Names {
+    links: u64,
+    /// Each name, with the number of the mask that covers it.
+    seen: Vec<(PathBuf, Option<usize>)>,
+}
+
+struct Look {
+    covers: Vec<Cover>,
+    files: BTreeMap<(u64, u64), Names>,
+    /// Directories that were looked at: roots may lie in one another.
+    directories: HashSet<(u64, u64)>,
+    entries: u64,
+    entries_max: u64,
+    complete: bool,
+}
+
+impl Look {
+    fn root(&mut self, root: &Path) {
+        match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(status) => self.entry(None, root, root.as_os_str(), (&status, None)),
+            // A grant that is not there grants nothing.
+            Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
+            Err(_) => self.complete = false,
+        }
+    }
+
+    /// The strictest mask over a path: one that hides goes before one that forbids writing.
+    fn covering(&self, path: &Path, above: Option<usize>) -> Option<usize> {
+        let hides = |number: usize| {
+            self.covers.get(number).is_some_and(|cover| cover.kind == MaskKind::Hide)
+        };
+        if above.is_some_and(hides) {
+            return above;
+        }
+        let mut covering = (0..self.covers.len())
+            .filter(|number| self.covers.get(*number).is_some_and(|cover| cover.covers(path)));
+        let own = covering.clone().find(|number| hides(*number)).or_else(|| covering.next());
+        own.filter(|own| above.is_none() || hides(*own)).or(above)
+    }
+
+    fn entry(
+        &mut self,
+        parent: Option<&OwnedFd>,
+        path: &Path,
+        name: &OsStr,
+        (status, above): (&Stat, Option<usize>),
+    ) {
+        match FileType::from_raw_mode(status.st_mode) {
+            FileType::Directory => self.directory(parent, path, name, self.covering(path, above)),
+            FileType::Symlink => {
+                if let Some(covered) = self.covering(path, above) {
+                    self.note(path, status, Some(covered));
+                }
+            }
+            FileType::RegularFile if status.st_nlink > 1 => {
+                self.note(path, status, self.covering(path, above));
+            }
+            FileType::RegularFile
+            | FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => {}
+        }
+    }
+
+    #[expect(
+        clippy::useless_conversion,
+        reason = "the width of the numbers differs between machines"
+    )]
+    fn note(&mut self, path: &Path, status: &Stat, covered: Option<usize>) {
+        let names = self.files.entry((status.st_dev, status.st_ino)).or_default();
+        names.links = u64::from(status.st_nlink);
+        names.seen.push((path.to_owned(), covered));
+    }
+
+    fn directory(
+        &mut self,
+        parent: Option<&OwnedFd>,
+        path: &Path,
+        name: &OsStr,
+        covered: Option<usize>,
+    ) {
+        let depth = path.components().count();
+        let Some(directory) = open_directory(parent, name).filter(|_| depth < DEPTH_MAX) else {
+            self.complete = false;
+            return;
+        };
+        let first_time = fstat(&directory)
+            .is_ok_and(|status| self.directories.insert((status.st_dev, status.st_ino)));
+        let Some(entries) = first_time.then(|| Dir::read_from(&directory).ok()).flatten() else {
+            return;
+        };
+        for entry in entries {
+            let Ok(entry) = entry else {
+                self.complete = false;
+                return;
+            };
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            if self.entries >= self.entries_max {
+                self.complete = false;
+                return;
+            }
+            self.entries += 1;
+            let path = path.join(name);
+            match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(status) => self.entry(Some(&directory), &path, name, (&status, covered)),
+                // It went away, as names of a workspace in use do.
+                Err(rustix::io::Errno::NOENT) => {}
+                Err(_) => self.complete = false,
+            }
+        }
+    }
+
+    /// A covered name may be a symbolic link: then what it leads to is meant.
+    fn targets_of_covered_links(&mut self) {
+        let mut targets = Vec::new();
+        for (path, covered) in self.files.values().flat_map(|names| &names.seen) {
+            let Some(covered) = covered else { continue };
+            let Ok(status) = statat(CWD, path, AtFlags::empty()) else { continue };
+            if FileType::from_raw_mode(status.st_mode) == FileType::RegularFile {
+                targets.push(((status.st_dev, status.st_ino), path.clone(), *covered));
+            }
+        }
+        for (identity, path, covered) in targets {
+            if let Some(names) = self.files.get_mut(&identity)
+                && !names.seen.iter().any(|(name, _)| *name == path)
+            {
+                names.seen.push((path, Some(covered)));
+                // The link itself is no name of the file.
+                names.links += 1;
+            }
+        }
+    }
+
+    fn findings(self) -> HardLinks {
+        let mut found =
+            HardLinks { entries: self.entries, complete: self.complete, ..HardLinks::default() };
+        for names in self.files.values() {
+            let strictest = names
+                .seen
+                .iter()
+                .filter_map(|(name, covered)| Some((name, self.covers.get((*covered)?)?)));
+            let strictest = strictest.min_by_key(|(_, cover)| cover.kind != MaskKind::Hide);
+            if let Some((covered, cover)) = strictest {
+                let open = names.seen.iter().filter(|(_, own)| {
+                    let own = own.and_then(|own| self.covers.get(own));
+                    own.is_none_or(|own| own.kind != cover.kind && own.kind != MaskKind::Hide)
+                });
+                found.second_names.extend(open.map(|(name, _)| SecondName {
+                    name: name.clone(),
+                    covered: covered.clone(),
+                    kind: cover.kind,
+                    reason_id: cover.reason_id.clone(),
+                }));
+            }
+            let all_covered = names.seen.iter().all(|(_, covered)| covered.is_some());
+            // Of an incomplete look nobody can say which names are elsewhere.
+            if self.complete && (names.seen.len() as u64) < names.links && !all_covered {
+                found.elsewhere += 1;
+                let example = names.seen.iter().find(|(_, covered)| covered.is_none());
+                found.examples.extend(
+                    example
+                        .filter(|_| found.examples.len() < EXAMPLES_MAX)
+                        .map(|(name, _)| name.clone()),
+                );
+            }
+        }
+        found
+    }
+}
+
+fn open_directory(parent: Option<&OwnedFd>, name: &OsStr) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match parent {
+        Some(parent) => openat(parent, name, flags, Mode::empty()).ok(),
+        None => openat(CWD, name, flags, Mode::empty()).ok(),
+    }
+}
