@@ -6,6 +6,8 @@
 #![expect(clippy::disallowed_methods, reason = "controls act outside of any cell")]
 
 mod bare;
+mod between_calls;
+mod bombs;
 mod ending;
 mod hard_links;
 mod limits;

@@ -5,26 +5,31 @@
 use super::rig::{Done, Live, PROGRAM, Rig, answer, bash, write};
 use serde_json::{Value, json};
 use std::fs;
+use std::process::Command;
 
 /// Runs the program where the kernel refuses namespaces: inside a user namespace their number can be
 /// limited to none for everything below.
-fn refused(rig: &Rig, arguments: &[&str]) -> Done {
+pub(crate) fn refused(rig: &Rig, arguments: &[&str]) -> Command {
     let limits = ["user", "mnt", "pid", "net", "ipc", "uts"]
         .map(|kind| format!("echo 0 >/proc/sys/user/max_{kind}_namespaces"));
     let script = format!("{} && exec \"$@\"", limits.join(" && "));
     let state = rig.state();
     let fixed = ["--user", "--map-root-user", "sh", "-c", &script, "sh", PROGRAM, "--state-dir"];
     let all = [&fixed[..], &[state.to_str().unwrap()], arguments].concat();
-    Live::start(rig.program("unshare", &all)).end()
+    rig.program("unshare", &all)
+}
+
+fn run_refused(rig: &Rig, arguments: &[&str]) -> Done {
+    Live::start(refused(rig, arguments)).end()
 }
 
 fn play_refused(rig: &Rig, turns: &[Value], more: &[&str]) -> Done {
     let script = rig.script(turns);
     let arguments = rig.arguments(&script, more);
-    refused(rig, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    run_refused(rig, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-const ACCEPTS: &str = "[sandbox]\ndegraded = \"allow\"\n";
+pub(crate) const ACCEPTS: &str = "[sandbox]\ndegraded = \"allow\"\n";
 
 #[test]
 fn headless_without_namespaces_ends_with_20_unless_the_policy_accepts_the_loss() {
@@ -60,7 +65,7 @@ fn what_is_lost_is_told_beside_the_one_object_of_json_output() {
     let work = rig.work();
     let run = ["run", "--headless", "--output", "json", "--policy", &policy, "--model", &script];
     let all = [&run[..], &["--workspace", work.to_str().unwrap(), "task"]].concat();
-    let done = refused(&rig, &all).exits(0);
+    let done = run_refused(&rig, &all).exits(0);
     assert_eq!(serde_json::from_str::<Value>(&done.stdout).unwrap()["status"], "done");
     assert!(done.stderr.contains("weaker here, not given: "), "{}", done.stderr);
 }
@@ -86,7 +91,7 @@ fn a_required_layer_ends_a_run_and_an_exec_with_20_whatever_the_policy_accepts()
     let work = rig.work();
     let exec = ["exec", "--policy", &policy, "--workspace", work.to_str().unwrap(), "--"];
     let exec = [&exec[..], &["touch", "ran"]].concat();
-    refused(&rig, &exec).exits(20).says(&["`mount-view` is required"]);
+    run_refused(&rig, &exec).exits(20).says(&["`mount-view` is required"]);
     assert!(!rig.has("ran"));
     // The control: where it is there, both go on.
     rig.play(&turns, &["--policy", &policy]).exits(0);
@@ -101,7 +106,7 @@ fn exec_tells_what_its_cell_does_not_give() {
     let work = rig.work();
     let exec =
         ["exec", "--policy", &policy, "--workspace", work.to_str().unwrap(), "--", "echo", "on"];
-    let done = refused(&rig, &exec).exits(0);
+    let done = run_refused(&rig, &exec).exits(0);
     assert_eq!(done.stdout, "on\n");
     assert!(
         done.stderr.contains("not given: ") && done.stderr.contains("G4-deny"),

@@ -19,6 +19,7 @@ mod persistence;
 mod pty;
 mod records;
 mod rig;
+mod secrets;
 mod sessions;
 mod stages;
 mod talk;

@@ -30,6 +30,8 @@ use std::path::{Component, Path, PathBuf};
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 /// Largest content of the file system that holds `/tmp`, `/dev/shm` and scratch directories.
 const MEMORY_FILES_BYTES: &str = "2147483648";
+/// Most names on it: each takes a kilobyte of the kernel's memory that the size does not count.
+const MEMORY_FILES_NAMES: &str = "200000";
 /// Links that may be followed while one grant's path is spelled out; the kernel's own bound.
 const LINKS_MAX: usize = 40;
 
@@ -145,9 +147,10 @@ fn device_sources() -> Result<Vec<OwnedFd>, SetupFailed> {
 
 /// Mounts the memory file system over the old root, and the new root in it.
 fn ground(grants: &[Granted]) -> io::Result<(OwnedFd, OwnedFd)> {
-    let memory = new_file_system("tmpfs", &[("size", MEMORY_FILES_BYTES), ("mode", "0755")], {
-        MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV
-    })?;
+    let bounds =
+        [("size", MEMORY_FILES_BYTES), ("nr_inodes", MEMORY_FILES_NAMES), ("mode", "0755")];
+    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let memory = new_file_system("tmpfs", &bounds, flags)?;
     let whole = grants.iter().find(|granted| granted.real == Path::new("/"));
     let whole = whole
         .map(|granted| copy_tree(&granted.node, Path::new(""), attributes(granted.access), true))

@@ -1,0 +1,143 @@
+//! Programs that eat what a call has: each ends in time, what the supervisor holds stays bounded, no
+//! process survives, and the next call works at once. In both situations.
+
+use crate::rig::{Rig, processes_with, shown, stdout, without_namespaces};
+use std::time::{Duration, Instant};
+use stoplog::sandbox::{Exit, Finished};
+
+/// Time after which a bomb counts as not ended: its own limit, the grace, and a slow machine.
+const ENDS_WITHIN: Duration = Duration::from_secs(12);
+/// What the supervisor may take more, whatever a bomb does.
+const MEMORY_MAX: u64 = 64 << 20;
+
+/// Largest resident memory of this process so far.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+struct Bomb {
+    what: &'static str,
+    script: &'static str,
+    /// Whether it went off and was contained.
+    contained: fn(&Finished) -> bool,
+}
+
+const MARK: &str = "61.0417";
+
+/// A process that stays for a minute, if nobody ends it; the mark makes it findable.
+const BOMBS: [Bomb; 11] = [
+    Bomb {
+        what: "fork bomb",
+        script: "f() { sleep 61.0417 & f; }; f",
+        contained: |finished| finished.exit != Exit::Code(0),
+    },
+    Bomb {
+        what: "memory bomb",
+        script: "head -c 2000000000 /dev/zero | tail -c 2000000000 > /dev/null",
+        contained: |finished| finished.exit != Exit::Code(0),
+    },
+    Bomb {
+        what: "one endless file",
+        script: "head -c 200000000 /dev/zero > big; echo left $?",
+        contained: |finished| stdout(finished) != "left 0\n",
+    },
+    Bomb {
+        what: "lines without end",
+        script: "yes 61.0417",
+        contained: |finished| finished.exit == Exit::OutputCapped,
+    },
+    Bomb {
+        what: "a line without end",
+        script: "exec tr '\\0' x < /dev/zero",
+        contained: |finished| finished.exit == Exit::OutputCapped,
+    },
+    Bomb {
+        what: "errors without end",
+        script: "yes 61.0417 >&2",
+        contained: |finished| finished.exit == Exit::OutputCapped,
+    },
+    Bomb {
+        what: "descriptors",
+        script: "i=3; while [ $i -lt 200 ]; do eval \"exec $i</dev/null\" || break; i=$((i+1)); done",
+        contained: |finished| finished.exit != Exit::Code(0),
+    },
+    Bomb {
+        what: "spinning processors",
+        script: "while :; do :; done & while :; do :; done",
+        contained: |finished| finished.exit != Exit::Code(0),
+    },
+    Bomb {
+        what: "deaf to signals",
+        script: "trap '' TERM INT HUP; while :; do sleep 61.0417; done",
+        contained: |finished| finished.exit == Exit::TimedOut,
+    },
+    Bomb {
+        what: "a daemon",
+        script: "(setsid sh -c 'trap \"\" TERM HUP; sleep 61.0417' &) ; sleep 0.1",
+        contained: |finished| finished.exit == Exit::Code(0) && finished.survivors_killed > 0,
+    },
+    Bomb {
+        what: "a held pipe",
+        script: "sleep 61.0417 & echo early",
+        contained: |finished| stdout(finished) == "early\n",
+    },
+];
+
+fn limited(never: bool) -> Rig {
+    let mut rig = Rig::new();
+    if never {
+        without_namespaces(&mut rig);
+    }
+    let limits = &mut rig.spec.limits;
+    limits.wall = Duration::from_secs(3);
+    limits.kill_grace = Duration::from_millis(300);
+    limits.cpu_seconds = Some(2);
+    limits.memory_bytes = Some(200 << 20);
+    limits.file_size_bytes = Some(10 << 20);
+    limits.open_files = Some(64);
+    limits.output_total_bytes = Some(20 << 20);
+    rig
+}
+
+#[test]
+fn after_each_bomb_the_next_call_works_and_nothing_is_left() {
+    for never in [false, true] {
+        let mut rig = limited(never);
+        rig.run("true");
+        let before = peak_memory();
+        for Bomb { what, script, contained } in &BOMBS {
+            // Without a control group this counts every process of the user.
+            rig.spec.limits.processes = Some(if *what == "fork bomb" { 100 } else { 4_000 });
+            let start = Instant::now();
+            let finished = rig.run(script);
+            let shown = shown(&finished);
+            assert!(contained(&finished), "{what}, never {never}: {shown}");
+            assert!(start.elapsed() < ENDS_WITHIN, "{what}: {:?} {shown}", start.elapsed());
+            assert_eq!(processes_with(MARK), 0, "{what} leaves processes");
+            let next = rig.run("echo on");
+            assert_eq!(stdout(&next), "on\n", "after {what}: {}", crate::rig::shown(&next));
+        }
+        let more = peak_memory() - before;
+        assert!(more < MEMORY_MAX, "never {never}: the supervisor took {more} bytes");
+    }
+}
+
+#[test]
+fn a_directory_in_memory_that_is_filled_with_names_or_bytes_ends_with_the_call() {
+    let mut rig = Rig::new();
+    rig.spec.limits.wall = Duration::from_secs(60);
+    let names = "cd /tmp; i=0; while [ $i -lt 40 ]; do mkdir d$i && (cd d$i && \
+        seq 10000 | xargs -n 2000 touch) || break; i=$((i+1)); done 2>/dev/null; ls | wc -l";
+    let finished = rig.run(names);
+    let made: u32 = stdout(&finished).trim().parse().unwrap();
+    assert!((1..40).contains(&made), "{made} directories of 10,000: {}", shown(&finished));
+    assert_eq!(stdout(&rig.run("ls -d /tmp/d0; echo x > /tmp/f && cat /tmp/f")), "x\n");
+    let bytes = "head -c 3000000000 /dev/zero > /tmp/big 2>/dev/null || stat -c %s /tmp/big";
+    rig.spec.limits.memory_bytes = None;
+    let finished = rig.run(bytes);
+    let size: u64 = stdout(&finished).trim().parse().unwrap_or(u64::MAX);
+    assert!(size <= 2 << 30, "{size}: {}", shown(&finished));
+    assert_eq!(stdout(&rig.run("ls /tmp/big; echo on")), "on\n");
+}
