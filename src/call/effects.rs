@@ -156,6 +156,10 @@ pub enum UnresolvedReason {
     Wrapper,
     /// Code in another language, or a script read from a stream.
     ForeignCode,
+    /// Names of files are put into the text of a script.
+    InsertedWord,
+    /// The shell itself refuses the text, so that nothing of it runs.
+    Refused,
 }
 
 /// A part of the request whose effect cannot be told.

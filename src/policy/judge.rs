@@ -384,7 +384,9 @@ const fn may_be_a_program(reason: UnresolvedReason) -> bool {
         | UnresolvedReason::CodeWord
         | UnresolvedReason::ShellState
         | UnresolvedReason::Wrapper
-        | UnresolvedReason::ForeignCode => true,
+        | UnresolvedReason::ForeignCode
+        | UnresolvedReason::InsertedWord
+        | UnresolvedReason::Refused => true,
         UnresolvedReason::RedirectionTarget | UnresolvedReason::PathWord => false,
     }
 }

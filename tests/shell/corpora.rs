@@ -62,10 +62,14 @@ fn bash_cases_are_read_exactly_or_refused() {
                 assert!(!effects.unresolved.is_empty(), "{id}: {script:?}");
                 continue;
             };
-            let refused = effects
-                .unresolved
-                .iter()
-                .any(|u| matches!(u.reason, UnresolvedReason::Syntax | UnresolvedReason::TooLarge));
+            let refused = effects.unresolved.iter().any(|u| {
+                matches!(
+                    u.reason,
+                    UnresolvedReason::Refused
+                        | UnresolvedReason::Syntax
+                        | UnresolvedReason::TooLarge
+                )
+            });
             if file != "x.json" {
                 ordinary.0 += 1;
                 ordinary.1 += usize::from(refused);

@@ -5,7 +5,7 @@ use super::{analysed, programs};
 use proptest::prelude::*;
 use std::io::Write as _;
 use std::process::Stdio;
-use stoplog::call::effects::UnresolvedReason::{Syntax, TooLarge};
+use stoplog::call::effects::UnresolvedReason::{Refused, Syntax, TooLarge};
 
 /// A script and the programs in it, at every nesting.
 #[derive(Debug, Clone)]
@@ -151,7 +151,7 @@ fn bash_accepts(script: &str) -> bool {
 }
 
 fn is_refused(script: &str) -> bool {
-    analysed(script).unresolved.iter().any(|u| matches!(u.reason, Syntax | TooLarge))
+    analysed(script).unresolved.iter().any(|u| matches!(u.reason, Refused | Syntax | TooLarge))
 }
 
 proptest! {
@@ -205,6 +205,64 @@ proptest! {
             prop_assert!(is_refused(&script), "{script}");
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    /// Of a line that bash is said to refuse, bash runs nothing.
+    #[test]
+    fn what_is_said_to_be_refused_bash_refuses(tokens in prop::collection::vec(scrap(), 1..9)) {
+        let script = tokens.concat();
+        let refused = analysed(&script).unresolved.iter().any(|u| u.reason == Refused);
+        prop_assert!(!refused || !bash_accepts(&script), "{script:?}");
+    }
+}
+
+fn scrap() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(vec![
+        "a",
+        "b ",
+        " ",
+        "'",
+        "\"",
+        "\\",
+        "(",
+        ")",
+        " (",
+        "()",
+        "<",
+        ">",
+        "> ",
+        "|",
+        "&",
+        ";",
+        "{",
+        "}",
+        " {",
+        "!",
+        "x=",
+        "?",
+        "2>&1",
+        "<x>",
+        "f() { a; }",
+        "a b",
+        "$x",
+        "@(",
+        "[",
+        "]",
+        "\t",
+        "{}",
+        "it's",
+        "=(",
+        "if ",
+        "then ",
+        "fi",
+        "in ",
+        "do ",
+        "\\(",
+        "-x",
+    ])
 }
 
 fn fragment() -> impl Strategy<Value = &'static str> {

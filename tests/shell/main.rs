@@ -8,6 +8,8 @@ mod differential;
 #[cfg(test)]
 mod effects;
 #[cfg(test)]
+mod known_input;
+#[cfg(test)]
 mod ordinary;
 #[cfg(test)]
 mod robustness;

@@ -222,7 +222,7 @@ pub struct UnresolvedSetting {
 }
 
 /// Every reason with its stable spelling.
-pub const UNRESOLVED_REASONS: [(&str, UnresolvedReason); 9] = [
+pub const UNRESOLVED_REASONS: [(&str, UnresolvedReason); 11] = [
     ("syntax", UnresolvedReason::Syntax),
     ("too-large", UnresolvedReason::TooLarge),
     ("program-word", UnresolvedReason::ProgramWord),
@@ -232,6 +232,8 @@ pub const UNRESOLVED_REASONS: [(&str, UnresolvedReason); 9] = [
     ("shell-state", UnresolvedReason::ShellState),
     ("wrapper", UnresolvedReason::Wrapper),
     ("foreign-code", UnresolvedReason::ForeignCode),
+    ("inserted-word", UnresolvedReason::InsertedWord),
+    ("refused", UnresolvedReason::Refused),
 ];
 
 /// The stable spelling of a reason.
@@ -267,6 +269,8 @@ impl<'de> Visitor<'de> for UnresolvedVisitor {
             "shell-state",
             "wrapper",
             "foreign-code",
+            "inserted-word",
+            "refused",
         ];
         let mut setting = UnresolvedSetting::default();
         while let Some((key, decision)) = map.next_entry::<String, Decision>()? {

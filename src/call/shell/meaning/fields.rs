@@ -6,6 +6,7 @@
 use super::state::{Shell, Value};
 use crate::call::effects::{Span, Word};
 use crate::call::shell::syntax::ast::{Form, Parameter, Piece, Pieces, WordNode};
+use std::rc::Rc;
 
 /// Fields that braces in one word may give before the word counts as unknown.
 const BRACE_FIELDS_MAX: usize = 256;
@@ -26,6 +27,9 @@ pub(crate) struct Field {
     pub(crate) pattern: Option<usize>,
     /// The word as written.
     pub(crate) text: Box<str>,
+    /// Where names of files are put into the word by the program that runs the command: the word with
+    /// a variable in their place.
+    pub(crate) filled: Option<Rc<str>>,
     pub(crate) span: Span,
 }
 
@@ -37,6 +41,7 @@ impl Field {
             many: false,
             pattern: None,
             text: value.into(),
+            filled: None,
             span,
         }
     }
@@ -48,6 +53,7 @@ impl Field {
             many: true,
             pattern: None,
             text: text.into(),
+            filled: None,
             span,
         }
     }
@@ -99,6 +105,9 @@ impl Shell {
         let Some(alternatives) = expand_braces(&atoms) else {
             return vec![Field::unknown(&word.text, word.span)];
         };
+        if alternatives.len() > 1 && !self.expansion.take(word.text.len() * alternatives.len()) {
+            return vec![Field::unknown(&word.text, word.span)];
+        }
         let mut fields = Vec::new();
         for alternative in &alternatives {
             let mut builder = Builder::new(self, word, true);
@@ -297,6 +306,7 @@ impl<'shell> Builder<'shell> {
             many: false,
             pattern: None,
             text: word.text.clone(),
+            filled: None,
             span: word.span,
         })
     }
@@ -368,9 +378,11 @@ impl<'shell> Builder<'shell> {
     fn piece(&mut self, piece: &Piece) {
         match piece {
             Piece::Parameter { parameter, quoted } => self.parameter(parameter, *quoted),
-            Piece::Command { quoted, .. } | Piece::Arithmetic { quoted, .. } => {
-                self.set_unknown(!quoted);
-            }
+            Piece::Command { body, quoted } => match self.shell.substituted(body) {
+                Some(text) => self.value(&text, *quoted),
+                None => self.set_unknown(!quoted),
+            },
+            Piece::Arithmetic { quoted, .. } => self.set_unknown(!quoted),
             Piece::Process { .. } => self.set_unknown(false),
             Piece::Opaque { .. } => {
                 let value_length = self.current().value.len();
@@ -400,6 +412,10 @@ impl<'shell> Builder<'shell> {
 
     /// A known value: unquoted it is split at blanks, and its pattern characters count.
     fn value(&mut self, value: &str, quoted: bool) {
+        if !self.shell.expansion.take(value.len()) {
+            self.set_unknown(!quoted);
+            return;
+        }
         if quoted || !self.splits {
             self.current();
             value.chars().for_each(|character| self.push(character, false));

@@ -187,12 +187,14 @@ impl Analysis {
             RedirectTarget::HereDocument(document) => document
                 .get()
                 .and_then(|document| self.text(&document.body))
-                .map_or(Input::Stream, Input::Text),
+                .map_or(Input::Stream, |text| Input::Text(text.into())),
             RedirectTarget::Word(word) => {
                 let field = self.shell.single(word);
                 match (redirect.operator, field.exact()) {
-                    (RedirectOperator::HereString, Some(text)) => Input::Text(format!("{text}\n")),
-                    (_, Some("/dev/null")) => Input::Text(String::new()),
+                    (RedirectOperator::HereString, Some(text)) => {
+                        Input::Text(format!("{text}\n").into())
+                    }
+                    (_, Some("/dev/null")) => Input::none(),
                     (_, _) => Input::Stream,
                 }
             }
@@ -208,12 +210,16 @@ impl Analysis {
                     if parameter.form == Form::Plain && parameter.subscript.is_none() =>
                 {
                     match self.shell.value(&parameter.name) {
-                        Value::Known(value) => text.push_str(&value),
-                        Value::Number | Value::Environment | Value::Unknown => return None,
+                        Value::Known(value) if self.shell.expansion.take(value.len()) => {
+                            text.push_str(&value);
+                        }
+                        Value::Known(_) | Value::Number | Value::Environment | Value::Unknown => {
+                            return None;
+                        }
                     }
                 }
+                Piece::Command { body, .. } => text.push_str(&self.shell.substituted(body)?),
                 Piece::Parameter { .. }
-                | Piece::Command { .. }
                 | Piece::Arithmetic { .. }
                 | Piece::Process { .. }
                 | Piece::Opaque { .. } => return None,

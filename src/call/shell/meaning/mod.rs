@@ -5,5 +5,6 @@ pub(crate) mod facts;
 pub(crate) mod fields;
 mod inside;
 pub(crate) mod numeric;
+mod printed;
 pub(crate) mod state;
 pub(crate) mod walk;

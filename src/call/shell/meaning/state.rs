@@ -2,7 +2,9 @@
 
 use super::facts::Facts;
 use super::numeric::NUMERIC_PARAMETERS;
+use crate::base::limits::SHELL_BYTES_MAX;
 use crate::base::paths::normalise;
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -13,6 +15,35 @@ const DIRECTORIES_MAX: usize = 4;
 /// Longest path that `cd` is followed into: a quarter of what the kernel takes, and far more than
 /// anybody types.
 const PATH_BYTES_MAX: usize = 1_024;
+
+/// Bytes that the expansions of one script may give, all together: four times the largest script.
+/// `x=$x$x`, forty times, is a script of 300 bytes whose value fills any memory.
+const EXPANDED_BYTES_MAX: usize = 4 * SHELL_BYTES_MAX;
+
+/// Longest value of a variable that is followed, in bytes: the longest path that Linux takes.
+const VALUE_BYTES_MAX: usize = 4_096;
+
+/// What is left of `EXPANDED_BYTES_MAX`, shared by all shells of one analysis.
+#[derive(Debug, Clone)]
+pub(crate) struct Expansion(Rc<Cell<usize>>);
+
+impl Expansion {
+    pub(crate) fn new() -> Self {
+        Self(Rc::new(Cell::new(EXPANDED_BYTES_MAX)))
+    }
+
+    /// Takes `bytes`. Where they are too many nothing is left for what follows either, so that every
+    /// further value counts as unknown.
+    pub(crate) fn take(&self, bytes: usize) -> bool {
+        let left = self.0.get().checked_sub(bytes);
+        self.0.set(left.unwrap_or(0));
+        left.is_some()
+    }
+
+    fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+}
 
 /// What a parameter stands for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,10 +155,15 @@ pub(crate) struct Shell {
     pub(crate) in_function: bool,
     /// `set -e` holds.
     pub(crate) stops_on_error: bool,
+    pub(crate) expansion: Expansion,
 }
 
 impl Shell {
-    pub(crate) fn new(directories: Directories, inherited: BTreeMap<String, Value>) -> Self {
+    pub(crate) fn new(
+        directories: Directories,
+        inherited: BTreeMap<String, Value>,
+        expansion: Expansion,
+    ) -> Self {
         Self {
             facts: Rc::new(Facts::default()),
             values: BTreeMap::new(),
@@ -138,11 +174,12 @@ impl Shell {
             stack: Vec::new(),
             in_function: false,
             stops_on_error: false,
+            expansion,
         }
     }
 
     pub(crate) fn value(&self, name: &str) -> Value {
-        if self.facts.poisoned {
+        if self.facts.poisoned || self.expansion.is_spent() {
             return Value::Unknown;
         }
         if let Some(assigned) = self.facts.variables.get(name) {
@@ -173,7 +210,7 @@ impl Shell {
     /// Remembers an assignment of the straight line, if the variable's values can be followed.
     pub(crate) fn assign(&mut self, name: &str, value: Option<&str>) {
         let followed = self.facts.variables.get(name).is_some_and(|assigned| !assigned.elsewhere);
-        match value.filter(|_| followed) {
+        match value.filter(|value| followed && value.len() <= VALUE_BYTES_MAX) {
             Some(value) => self.values.insert(name.to_owned(), value.to_owned()),
             None => self.values.remove(name),
         };

@@ -2,7 +2,7 @@
 
 use super::facts::Facts;
 use super::fields::Field;
-use super::state::{Directories, Shell, Value};
+use super::state::{Directories, Expansion, Shell, Value};
 use crate::base::limits::SHELL_DEPTH_MAX;
 use crate::base::text::prefix;
 use crate::call::effects::{
@@ -14,7 +14,7 @@ use crate::call::shell::syntax::ast::{
     AssignedValue, AssignmentNode, Command, CommandKind, Connector, Item, List, Pipeline, Simple,
     WordNode,
 };
-use crate::call::shell::syntax::{Budget, Origin, TooLarge, parse};
+use crate::call::shell::syntax::{Budget, Origin, TooLarge, is_refused, parse};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -26,10 +26,17 @@ const UNRESOLVED_TEXT_BYTES_MAX: usize = 200;
 /// What a command reads as its standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// Text that stands in the script.
-    Text(String),
+    /// Text that stands in the script, or that one of its commands certainly prints.
+    Text(Rc<str>),
     /// A pipe, a file, or text that is not known.
     Stream,
+}
+
+impl Input {
+    /// Nothing: the end of the file at once.
+    pub(crate) fn none() -> Self {
+        Self::Text(Rc::from(""))
+    }
 }
 
 /// Where the shell looks for a program.
@@ -77,11 +84,11 @@ impl Analysis {
         Self {
             budget: Budget::new(),
             effects: Effects::default(),
-            shell: Shell::new(directories, inherited),
+            shell: Shell::new(directories, inherited, Expansion::new()),
             via: Vec::new(),
             depth: 0,
             aliases_possible: false,
-            inherited: Input::Text(String::new()),
+            inherited: Input::none(),
             remote: false,
             extended_patterns: false,
         }
@@ -148,7 +155,13 @@ impl Analysis {
                 }
                 Origin::Fixed(span) => span,
             };
-            self.unresolved(UnresolvedReason::Syntax, shown, span);
+            // What the program's own shell reads; an inner one may be another shell.
+            let is_outermost = matches!(origin, Origin::Offset(_));
+            let reason = match is_outermost && is_refused(text) {
+                true => UnresolvedReason::Refused,
+                false => UnresolvedReason::Syntax,
+            };
+            self.unresolved(reason, shown, span);
         }
         Ok(())
     }
@@ -166,7 +179,8 @@ impl Analysis {
         for assignment in &call.assignments {
             inherited.insert(assignment.name.clone(), Value::Unknown);
         }
-        let child = Shell::new(self.shell.directories.clone(), inherited);
+        let expansion = self.shell.expansion.clone();
+        let child = Shell::new(self.shell.directories.clone(), inherited, expansion);
         let shell = std::mem::replace(&mut self.shell, child);
         let outer = std::mem::replace(&mut self.via, via);
         let input = std::mem::replace(&mut self.inherited, call.input.clone());
@@ -259,7 +273,8 @@ impl Analysis {
         }
         let mut input = self.inherited.clone();
         for command in &pipeline.commands {
-            let reads = std::mem::replace(&mut input, Input::Stream);
+            let prints = self.printed_by(command, &input);
+            let reads = std::mem::replace(&mut input, prints);
             self.subshell(|analysis| analysis.command(command, reads))?;
         }
         Ok(())

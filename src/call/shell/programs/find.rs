@@ -1,10 +1,10 @@
-//! `find`, `xargs` and `parallel`: programs that run a command with words from elsewhere.
+//! `find` and `xargs`: programs that run a command with words from elsewhere.
 
-use super::options::{Options, read};
-use super::{Invoked, shells};
+use super::Invoked;
+use super::options::{Options, Read, read};
 use crate::call::effects::{Access, PathOrigin, UnresolvedReason};
 use crate::call::shell::meaning::fields::Field;
-use crate::call::shell::meaning::walk::{Analysis, Walked};
+use crate::call::shell::meaning::walk::{Analysis, Input, Walked};
 
 /// Replaces the words in which `mark` stands by unknown ones.
 fn replaced(fields: &[Field], mark: &str) -> Vec<Field> {
@@ -43,6 +43,10 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
                 let tail = invoked.arguments.get(index..).unwrap_or_default();
                 let length = tail.iter().position(ends_command).unwrap_or(tail.len());
                 let mut command = replaced(tail.get(..length).unwrap_or_default(), "{}");
+                for (field, written) in command.iter_mut().zip(tail) {
+                    let names = written.exact().filter(|text| text.contains("{}"));
+                    field.filled = names.map(|text| text.replace("{}", "${name}").into());
+                }
                 if field.value == "-exec" {
                     below_root(&mut command, &roots);
                 }
@@ -105,7 +109,7 @@ fn touch_roots(analysis: &mut Analysis, invoked: &Invoked<'_>, roots: &[&Field],
 }
 
 const XARGS: Options = Options {
-    short: "0a:d:E:e::I:i::L:l::n:oP:prs:tx",
+    short: "0a:d:E:e::I:i::J:L:l::n:oP:prs:tx",
     long: &[
         "arg-file=",
         "delimiter=",
@@ -141,94 +145,85 @@ pub(super) fn xargs(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     if fields.is_empty() {
         return Ok(());
     }
-    let replace = given
-        .given
-        .iter()
-        .rev()
-        .find(|option| matches!(option.name.as_str(), "-I" | "-i" | "--replace"));
-    let command = match replace {
-        Some(option) => {
-            let mark = option.value.as_ref().map_or("{}", |value| value.value.as_str());
-            replaced(fields, if mark.is_empty() { "{}" } else { mark })
-        }
-        None => {
-            let mut command = fields.to_vec();
-            command.push(Field::unknown("…", invoked.call.span));
-            command
-        }
-    };
-    analysis.run(invoked.inner(&command))
-}
-
-/// `parallel` joins its words, fills in inputs and gives the result to a shell.
-pub(super) fn parallel(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
-    let options = Options {
-        short: "0kqumXj:a:I:n:N:P:S:L:C:d:",
-        long: &[
-            "jobs=",
-            "null",
-            "keep-order",
-            "arg-file=",
-            "bar",
-            "eta",
-            "halt=",
-            "joblog=",
-            "results=",
-            "retries=",
-            "timeout=",
-            "tag",
-            "verbose",
-            "dry-run",
-            "no-notice",
-            "will-cite",
-            "colsep=",
-            "max-args=",
-            "line-buffer",
-            "progress",
-            "quote",
-            "pipe",
-            "block=",
-        ],
-        single_dash: false,
-    };
-    let given = read(invoked.arguments, &options, true);
-    let first = given.operands.first().copied().unwrap_or(invoked.arguments.len());
-    let fields = invoked.arguments.get(first..).unwrap_or_default();
-    let sources =
-        fields.iter().position(|field| field.value.starts_with(":::")).unwrap_or(fields.len());
-    let words: Option<Vec<&str>> =
-        fields.get(..sources).unwrap_or_default().iter().map(Field::exact).collect();
-    let doubtful = given.given.iter().any(|option| !option.described || option.name == "-I");
-    if !doubtful && words.as_ref().is_some_and(Vec::is_empty) {
-        return each_source(analysis, invoked, fields.get(sources..).unwrap_or_default());
-    }
-    let Some(words) = words.filter(|_| !doubtful) else {
-        analysis.unresolved(UnresolvedReason::Wrapper, invoked.name, invoked.call.span);
-        return Ok(());
-    };
-    // Inputs are quoted when they are filled in, so that they are words; in the place of a variable
-    // they are as unknown as one.
-    let script = words
-        .join(" ")
-        .replace("{}", "\"$input\"")
-        .replace("{.}", "\"$input\"")
-        .replace("{/}", "\"$input\"");
-    if script.contains("{=") {
-        analysis.inline_code(invoked.index, "{=");
-    }
-    shells::code(analysis, invoked, &script, invoked.call.span)
-}
-
-/// Without a command, each input of `:::` is one.
-fn each_source(analysis: &mut Analysis, invoked: &Invoked<'_>, sources: &[Field]) -> Walked {
-    if sources.is_empty() || sources.iter().any(|field| field.value.starts_with("::::")) {
-        analysis.unresolved(UnresolvedReason::Wrapper, invoked.name, invoked.call.span);
-    }
-    for field in sources.iter().filter(|field| !field.value.starts_with(":::")) {
-        match field.exact() {
-            Some(text) => shells::code(analysis, invoked, text, field.span)?,
-            None => analysis.unresolved(UnresolvedReason::CodeWord, &field.text, field.span),
-        }
+    for command in filled(invoked, &given, fields) {
+        analysis.run(invoked.inner(&command))?;
     }
     Ok(())
+}
+
+/// Lines of known input that are each judged as a command; of more than these the input counts as
+/// unknown.
+const LINES_MAX: usize = 64;
+
+/// The commands that `xargs` runs, each with its input in place: as it is where it is known, else
+/// unknown.
+fn filled(invoked: &Invoked<'_>, given: &Read, fields: &[Field]) -> Vec<Vec<Field>> {
+    let mark = |option: &super::options::Given| match (option.name.as_str(), &option.value) {
+        ("-I" | "-J", Some(value)) => Some(value.value.clone()),
+        ("-i" | "--replace", value) => {
+            let mark = value.as_ref().map_or("{}", |value| value.value.as_str());
+            Some(if mark.is_empty() { "{}" } else { mark }.to_owned())
+        }
+        _ => None,
+    };
+    let span = invoked.call.span;
+    let replace = given.given.iter().rev().find_map(|option| Some((option, mark(option)?)));
+    let known = known_input(invoked, given);
+    match (replace, known) {
+        (Some((option, mark)), Some(text)) if option.name != "-J" => {
+            let lines: Vec<&str> = text.lines().map(str::trim_start).collect();
+            let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+            if lines.len() > LINES_MAX {
+                return vec![replaced(fields, &mark)];
+            }
+            let each = |line: &&str| fields.iter().map(|field| with(field, &mark, line)).collect();
+            lines.iter().map(each).collect()
+        }
+        // All of the input takes the place of the mark.
+        (Some((option, mark)), _) if option.name == "-J" => {
+            let rest = || Field::unknown("…", span);
+            let each = |field: &Field| if field.value == mark { rest() } else { field.clone() };
+            vec![fields.iter().map(each).collect()]
+        }
+        (Some((_, mark)), _) => vec![replaced(fields, &mark)],
+        (None, Some(text)) => {
+            let items = text.split_ascii_whitespace().map(|item| Field::known(item, span));
+            vec![fields.iter().cloned().chain(items).collect()]
+        }
+        (None, None) => {
+            let rest = std::iter::once(Field::unknown("…", span));
+            vec![fields.iter().cloned().chain(rest).collect()]
+        }
+    }
+}
+
+/// A word with the mark filled in.
+fn with(field: &Field, mark: &str, value: &str) -> Field {
+    match field.exact() {
+        Some(text) if text.contains(mark) => Field::known(&text.replace(mark, value), field.span),
+        Some(_) | None => field.clone(),
+    }
+}
+
+/// What `xargs` reads, if it is known, in words as every `xargs` splits it, and given to one command.
+fn known_input<'call>(invoked: &'call Invoked<'_>, given: &Read) -> Option<&'call str> {
+    let Input::Text(text) = &invoked.call.input else { return None };
+    let is_plain = |name: &str| {
+        matches!(
+            name,
+            "-r" | "-t"
+                | "-x"
+                | "-P"
+                | "-I"
+                | "-i"
+                | "--replace"
+                | "--no-run-if-empty"
+                | "--verbose"
+                | "--exit"
+                | "--max-procs"
+        )
+    };
+    let plain = given.given.iter().all(|option| is_plain(&option.name));
+    // Of a command that gets nothing to work on the words are of interest all the same.
+    (plain && !text.is_empty() && !text.contains(['\'', '"', '\\'])).then_some(text)
 }

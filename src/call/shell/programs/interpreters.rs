@@ -178,7 +178,7 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         }
     }
     // Nothing to run was named: the program comes from standard input.
-    if invoked.call.input != Input::Text(String::new())
+    if invoked.call.input != Input::none()
         && !invoked.arguments.iter().any(|field| matches!(field.prefix(), "-V" | "-v" | "-h"))
     {
         analysis.inline_code(invoked.index, "standard input");

@@ -10,6 +10,7 @@ mod git;
 mod hosts;
 mod interpreters;
 mod options;
+mod parallel;
 mod paths;
 mod runner;
 mod runners;
@@ -31,7 +32,7 @@ pub(crate) fn run(analysis: &mut Analysis, call: &Call, index: usize) -> Walked 
         name if shells::is_shell(name) => shells::run(analysis, &invoked)?,
         "find" | "gfind" => find::run(analysis, &invoked)?,
         "xargs" | "gxargs" => find::xargs(analysis, &invoked)?,
-        "parallel" => find::parallel(analysis, &invoked)?,
+        "parallel" => parallel::run(analysis, &invoked)?,
         "env" => environment::run(analysis, &invoked)?,
         "git" => git::run(analysis, &invoked)?,
         name if interpreters::is_interpreter(name) => interpreters::run(analysis, &invoked),

@@ -288,9 +288,7 @@ fn special(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
             if let Some(field) = invoked.arguments.iter().find(|field| plus(field)) {
                 analysis.inline_code(invoked.index, &field.value);
             }
-            if matches!(invoked.name, "ex" | "ed")
-                && invoked.call.input != Input::Text(String::new())
-            {
+            if matches!(invoked.name, "ex" | "ed") && invoked.call.input != Input::none() {
                 analysis.inline_code(invoked.index, "standard input");
             }
             Ok(())

@@ -159,6 +159,11 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
 
 fn command_string(analysis: &mut Analysis, invoked: &Invoked<'_>, code: Option<&Field>) -> Walked {
     let Some(field) = code else { return Ok(()) };
+    if let Some(text) = &field.filled {
+        // What stands around the names is judged as it is; a name could still be more than a word.
+        analysis.unresolved(UnresolvedReason::InsertedWord, &field.text, field.span);
+        return text_of(analysis, invoked, text, field.span);
+    }
     let Some(text) = field.exact() else {
         analysis.unresolved(UnresolvedReason::CodeWord, &field.text, field.span);
         return Ok(());

@@ -8,8 +8,10 @@ pub(crate) mod ast;
 mod cursor;
 mod dollar;
 mod parser;
+mod refused;
 mod simple;
 mod words;
 
 pub(crate) use cursor::{Budget, Origin};
 pub(crate) use parser::{TooLarge, parse};
+pub(crate) use refused::is_refused;
