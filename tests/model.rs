@@ -172,7 +172,7 @@ fn tool_results_go_back_beside_their_calls() {
         request.messages.push(Message::Tool {
             call_id,
             name,
-            content: content.to_owned(),
+            content: content.into(),
             is_error: true,
         });
     }

@@ -68,7 +68,7 @@ fn with_history(answer: &Answer) -> ModelRequest {
         request.messages.push(Message::Tool {
             call_id: call.id.clone(),
             name: call.name.clone(),
-            content: "result".to_owned(),
+            content: "result".into(),
             is_error: call.name == "write",
         });
     }

@@ -64,7 +64,7 @@ impl Default for Gauge {
 impl Gauge {
     /// Learns from an answer; numbers that are estimates themselves teach nothing.
     pub(super) fn learn(&mut self, request: &ModelRequest, usage: Usage) {
-        let bytes = request_bytes(request);
+        let bytes = u64::try_from(request.bytes()).unwrap_or(u64::MAX);
         if !usage.estimated && usage.input > 0 && bytes > 0 {
             let tokens = usage.input.max(bytes / BYTES_PER_TOKEN_MAX);
             *self = Self { tokens, bytes };
@@ -72,26 +72,10 @@ impl Gauge {
     }
 
     fn tokens(self, request: &ModelRequest) -> u64 {
-        let tokens = u128::from(request_bytes(request)) * u128::from(self.tokens);
+        let tokens = u128::from(u64::try_from(request.bytes()).unwrap_or(u64::MAX))
+            * u128::from(self.tokens);
         u64::try_from(tokens / u128::from(self.bytes.max(1))).unwrap_or(u64::MAX)
     }
-}
-
-/// Bytes of a request that the model reads.
-fn request_bytes(request: &ModelRequest) -> u64 {
-    let messages = request.messages.iter().map(|message| match message {
-        Words::User { content } | Words::Tool { content, .. } => content.len(),
-        Words::Assistant { content, thinking: _, tool_calls } => {
-            let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
-            content.as_ref().map_or(0, String::len) + calls.sum::<usize>()
-        }
-    });
-    let tools = request
-        .tools
-        .iter()
-        .map(|tool| tool.name.len() + tool.description.len() + tool.parameters.to_string().len());
-    let bytes = request.system.len() + messages.sum::<usize>() + tools.sum::<usize>();
-    u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
 /// The older part of the conversation.

@@ -1,26 +1,63 @@
 //! The conversation as the model is sent it: the journal's view in the model's form.
+//!
+//! It only grows, but for a compaction, so that each request takes what is new and not all of it again.
 
+use crate::base::ids::Id;
 use crate::model::{Message, ModelToolCall, Replay, Thinking};
 use crate::session::{self, SessionState, ViewMessage};
 use std::collections::HashMap;
 
-/// The messages of `state`, in order.
-#[must_use]
-pub(super) fn messages(state: &SessionState) -> Vec<Message> {
-    let mut names: HashMap<String, String> = HashMap::new();
-    session::view(state).iter().map(|item| message(item, &mut names)).collect()
+/// The messages so far.
+#[derive(Debug, Default)]
+pub(super) struct Conversation {
+    messages: Vec<Message>,
+    /// Results name their tool only through the call that they answer.
+    names: HashMap<String, String>,
+    /// How many messages of the context were taken, and the entries of the first and the last of them.
+    taken: usize,
+    ends: Option<(Id, Id)>,
 }
 
-/// Results name their tool only through the call that they answer.
+impl Conversation {
+    /// The messages of `state`, in order.
+    pub(super) fn of(&mut self, state: &SessionState) -> &[Message] {
+        if !self.goes_on(state) {
+            *self = Self::default();
+        }
+        for item in session::view_from(state, self.taken) {
+            let message = message(&item, &mut self.names);
+            self.messages.push(message);
+        }
+        self.taken = state.active_context.len();
+        self.ends = ends(&state.active_context);
+        &self.messages
+    }
+
+    /// Whether what was taken still stands (a compaction has another first entry), and what is new begins
+    /// behind whole groups of a message and its results.
+    fn goes_on(&self, state: &SessionState) -> bool {
+        let stands =
+            state.active_context.get(..self.taken).is_some_and(|taken| ends(taken) == self.ends);
+        let next = state.active_context.get(self.taken).map(|placed| &*placed.message);
+        stands && !matches!(next, Some(session::Message::Tool(_)))
+    }
+}
+
+/// The first and the last entry.
+fn ends(context: &[session::Placed]) -> Option<(Id, Id)> {
+    let (first, last) = (context.first()?, context.last()?);
+    Some((first.entry_id.clone(), last.entry_id.clone()))
+}
+
 fn message(item: &ViewMessage, names: &mut HashMap<String, String>) -> Message {
     match &*item.message {
-        session::Message::User(user) => Message::user(user.content.clone()),
+        session::Message::User(user) => Message::user(user.content.as_str()),
         session::Message::Assistant(assistant) => {
             for call in &assistant.tool_calls {
                 names.insert(call.id.clone(), call.function.name.clone());
             }
             Message::Assistant {
-                content: assistant.content.clone(),
+                content: assistant.content.as_deref().map(Into::into),
                 thinking: item.thinking.iter().map(thinking).collect(),
                 tool_calls: assistant.tool_calls.iter().map(call).collect(),
             }
@@ -28,7 +65,7 @@ fn message(item: &ViewMessage, names: &mut HashMap<String, String>) -> Message {
         session::Message::Tool(tool) => Message::Tool {
             call_id: tool.tool_call_id.clone(),
             name: names.get(&tool.tool_call_id).cloned().unwrap_or_default(),
-            content: tool.content.clone(),
+            content: tool.content.as_str().into(),
             is_error: false,
         },
     }
@@ -57,4 +94,74 @@ pub(super) fn recorded_thinking(thoughts: &[Thinking]) -> Vec<(String, Option<St
         .iter()
         .map(|thought| (thought.text.clone(), thought.replay.as_ref().and_then(signature)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::clock::Clock;
+    use crate::session::{
+        ConfigurationSnapshot, Counters, Header, Journal, NewAnswer, SnapshotTool, SyntheticReason,
+    };
+
+    fn snapshot() -> ConfigurationSnapshot {
+        let zero = crate::base::digest::Digest::zero();
+        ConfigurationSnapshot {
+            model: "m".into(),
+            system_prompt_digest: zero,
+            tools: vec![SnapshotTool { name: "read".into(), definition_digest: zero }],
+            adapter_identity: "a".into(),
+            routing_identity: "r".into(),
+            output_options_digest: zero,
+        }
+    }
+
+    /// What stands when all is taken at once.
+    fn anew(journal: &Journal) -> Vec<Message> {
+        Conversation::default().of(journal.state()).to_vec()
+    }
+
+    #[test]
+    fn what_is_taken_piece_by_piece_is_what_is_taken_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let header = Header {
+            id: Id::new(),
+            created_at: 1,
+            cwd: "/w".into(),
+            provider: "p".into(),
+            model: "m".into(),
+            environment_identity: "/w".into(),
+            extensions: vec![session::EXTENSION.into()],
+        };
+        let path = place.path().join("journal.jsonl");
+        let mut journal = Journal::create(&path, &header, Clock::System).unwrap();
+        let mut taken = Conversation::default();
+        journal.begin_run("go", None).unwrap();
+        for turn in 0..4 {
+            assert_eq!(taken.of(journal.state()), anew(&journal), "before answer {turn}");
+            journal.step_attempt(&snapshot()).unwrap();
+            let call = |name: &str| (format!("c{turn}"), name.to_owned(), "{}".to_owned());
+            let places = journal.assistant_settled(NewAnswer {
+                content: Some(format!("text {turn}")),
+                tool_calls: vec![call("read"), call("other")],
+                cut: false,
+                thinking: vec![(format!("thought {turn}"), None)],
+                usage: Counters::default(),
+            });
+            let mut places = places.unwrap();
+            // Results in another order, and a look at the conversation between the two.
+            places.reverse();
+            for place in &places {
+                let place = std::slice::from_ref(place);
+                journal.synthetic(place, SyntheticReason::UnknownTool).unwrap();
+                assert_eq!(taken.of(journal.state()), anew(&journal), "in turn {turn}");
+            }
+        }
+        let through = session::compaction_boundaries(journal.state()).remove(0);
+        journal.begin_compaction(&through).unwrap();
+        journal.step_attempt(&snapshot()).unwrap();
+        journal.compaction_settled("so far".to_owned(), Counters::default(), None).unwrap();
+        assert_eq!(taken.of(journal.state()), anew(&journal), "after a compaction");
+        assert!(format!("{:?}", taken.of(journal.state())).contains("so far"));
+    }
 }

@@ -31,6 +31,7 @@ use crate::model::{Model, Recording};
 use crate::session::{Extension, Journal, RunContext};
 use crate::tools::toolbox::Toolbox;
 use background::{BackgroundQueue, DrainRounds};
+use conversation::Conversation;
 use cycles::CycleWatch;
 use events::{Event, Listener, RunResult};
 use executor::Executor;
@@ -90,6 +91,7 @@ pub struct Agent {
     repairs_told: BTreeSet<String>,
     /// Compactions since the last answer.
     compactions: u32,
+    conversation: Conversation,
     gauge: compact::Gauge,
     post_hooks: JoinSet<Hook>,
     /// Results of the current answer so far.
@@ -124,6 +126,7 @@ impl Agent {
             drains: DrainRounds::default(),
             repairs_told: BTreeSet::new(),
             compactions: 0,
+            conversation: Conversation::default(),
             gauge: compact::Gauge::default(),
             post_hooks: JoinSet::new(),
             turn_results: Vec::new(),

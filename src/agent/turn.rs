@@ -6,7 +6,7 @@
 
 use super::background::message;
 use super::calls::{Item, Ready};
-use super::conversation::{messages, recorded_thinking};
+use super::conversation::recorded_thinking;
 use super::cycles::{Circling, NUDGE};
 use super::events::{Event, FinishReason};
 use super::finish::Ending;
@@ -124,8 +124,8 @@ impl Agent {
 
     fn request(&mut self) -> Result<ModelRequest, Fault> {
         let settings = &self.parts.settings;
-        let view = messages(self.parts.journal.state());
-        let (history, repairs) = normalise(&view, settings.budget.history);
+        let view = self.conversation.of(self.parts.journal.state());
+        let (history, repairs) = normalise(view, settings.budget.history);
         let request = ModelRequest {
             tools: settings.definitions.clone(),
             temperature: settings.temperature,

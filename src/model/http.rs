@@ -115,9 +115,9 @@ impl HttpModel {
         if self.without_temperature.load(Ordering::Relaxed) {
             let temperature = Temperature::Omit;
             let endpoint = Endpoint { temperature, ..self.endpoint.clone() };
-            adapter::body(&endpoint, request).to_string()
+            adapter::body(&endpoint, request)
         } else {
-            adapter::body(&self.endpoint, request).to_string()
+            adapter::body(&self.endpoint, request)
         }
     }
 

@@ -114,7 +114,7 @@ fn plain(message: &Message) -> Message {
                 .collect();
             let document = json!({"text": content.as_deref().unwrap_or(""), "calls": calls});
             Message::Assistant {
-                content: Some(document.to_string()),
+                content: Some(document.to_string().into()),
                 thinking: thinking.clone(),
                 tool_calls: Vec::new(),
             }

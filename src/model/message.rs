@@ -5,20 +5,22 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::sync::Arc;
 
-/// One message of a conversation.
+/// One message of a conversation. Its text is shared: a conversation is taken into every request anew,
+/// and is not copied for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message {
     /// What a person, or the host in a person's place, said.
     User {
         /// The text.
-        content: String,
+        content: Arc<str>,
     },
     /// What the model said.
     Assistant {
         /// Answer text without think blocks; `None` if there was none.
-        content: Option<String>,
+        content: Option<Arc<str>>,
         /// What the model thought, in order.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         thinking: Vec<Thinking>,
@@ -33,7 +35,7 @@ pub enum Message {
         /// The tool's name as the model gave it.
         name: String,
         /// The result text.
-        content: String,
+        content: Arc<str>,
         /// Whether the result is a refusal or a failure.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
@@ -43,8 +45,20 @@ pub enum Message {
 impl Message {
     /// A user message.
     #[must_use]
-    pub fn user(content: impl Into<String>) -> Self {
+    pub fn user(content: impl Into<Arc<str>>) -> Self {
         Self::User { content: content.into() }
+    }
+
+    /// Bytes of text that the model reads.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::User { content } | Self::Tool { content, .. } => content.len(),
+            Self::Assistant { content, thinking: _, tool_calls } => {
+                let calls = tool_calls.iter().map(|call| call.name.len() + call.arguments.len());
+                content.as_ref().map_or(0, |text| text.len()) + calls.sum::<usize>()
+            }
+        }
     }
 }
 
@@ -90,6 +104,14 @@ pub struct ToolDefinition {
     pub description: String,
     /// JSON Schema of its arguments.
     pub parameters: Value,
+}
+
+impl ToolDefinition {
+    /// Bytes of text that the model reads.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.name.len() + self.description.len() + self.parameters.to_string().len()
+    }
 }
 
 /// How much the model is asked to think before it answers.
@@ -180,6 +202,14 @@ impl ModelRequest {
             response_schema: None,
             native_search: false,
         }
+    }
+
+    /// Bytes of text that the model reads.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let messages = self.messages.iter().map(Message::bytes);
+        let tools = self.tools.iter().map(ToolDefinition::bytes);
+        self.system.len() + messages.sum::<usize>() + tools.sum::<usize>()
     }
 }
 
@@ -278,7 +308,7 @@ impl Answer {
     #[must_use]
     pub fn to_message(&self) -> Message {
         Message::Assistant {
-            content: (!self.content.is_empty()).then(|| self.content.clone()),
+            content: (!self.content.is_empty()).then(|| self.content.as_str().into()),
             thinking: self.thinking.clone(),
             tool_calls: self.tool_calls.clone(),
         }

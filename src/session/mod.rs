@@ -51,4 +51,4 @@ pub use state::{
 pub use store::{
     PruneRule, SessionContent, SessionDirectory, SessionStatus, SessionSummary, Store, StoreError,
 };
-pub use view::{ViewMessage, view};
+pub use view::{ViewMessage, view, view_from};

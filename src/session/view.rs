@@ -7,7 +7,7 @@ use crate::base::ids::Id;
 use crate::session::facts::extension::Thinking;
 use crate::session::facts::message::Message;
 use crate::session::state::{Placed, SessionState};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A message with what belongs to it.
@@ -24,11 +24,21 @@ pub struct ViewMessage {
 /// The messages that the model is sent.
 #[must_use]
 pub fn view(state: &SessionState) -> Vec<ViewMessage> {
+    view_from(state, 0)
+}
+
+/// Those of them that come after the first `start` of the context. No result may be cut from its call.
+#[must_use]
+pub fn view_from(state: &SessionState, start: usize) -> Vec<ViewMessage> {
+    let context = state.active_context.get(start..).unwrap_or_default();
+    let shown: HashSet<&Id> = context.iter().map(|placed| &placed.entry_id).collect();
     let mut thinking: HashMap<&Id, Vec<Thinking>> = HashMap::new();
     for item in &state.extension.thinking {
-        thinking.entry(&item.assistant_entry_id).or_default().push(item.clone());
+        if shown.contains(&item.assistant_entry_id) {
+            thinking.entry(&item.assistant_entry_id).or_default().push(item.clone());
+        }
     }
-    in_call_order(&state.active_context)
+    in_call_order(context)
         .into_iter()
         .map(|placed| ViewMessage {
             entry_id: placed.entry_id.clone(),

@@ -243,11 +243,9 @@ fn agreed_finish(finish: Finish, calls: &[ModelToolCall]) -> Finish {
 /// A provider that reports no numbers must not make a token budget void: four bytes a token is near
 /// the truth for English text and code.
 fn estimate(request: &ModelRequest, answer_bytes: usize) -> Usage {
-    let messages = serde_json::to_vec(&request.messages).map_or(0, |bytes| bytes.len());
-    let tools = serde_json::to_vec(&request.tools).map_or(0, |bytes| bytes.len());
     let tokens = |bytes: usize| u64::try_from(bytes / 4).unwrap_or(u64::MAX);
     Usage {
-        input: tokens(request.system.len() + messages + tools),
+        input: tokens(request.bytes()),
         output: tokens(answer_bytes),
         estimated: true,
         ..Usage::default()

@@ -16,11 +16,32 @@ use serde_json::{Map, Value, json};
 /// Path below the base URL.
 pub(crate) const PATH: &str = "chat/completions";
 
-/// The request document.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+/// Bytes of a message beside its text, about.
+const MESSAGE_BYTES: usize = 128;
+
+/// The request document. The conversation is written message by message: it may hold megabytes, of
+/// which no second copy is made.
+pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> String {
+    let mut text = Value::Object(settings(endpoint, request)).to_string();
+    let expected = request.bytes() + request.messages.len() * MESSAGE_BYTES;
+    text.reserve(expected + expected / 16);
+    // The settings are an object that is not empty.
+    text.pop();
+    text.push_str(",\"messages\":[");
+    for (number, message) in messages(endpoint, request).enumerate() {
+        if number > 0 {
+            text.push(',');
+        }
+        text.push_str(&message.to_string());
+    }
+    text.push_str("]}");
+    text
+}
+
+/// Everything but the conversation.
+fn settings(endpoint: &Endpoint, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(endpoint.model_for(request.native_search)));
-    body.insert("messages".to_owned(), messages(endpoint, request));
     body.insert("stream".to_owned(), json!(endpoint.streaming));
     if endpoint.streaming && endpoint.stream_usage {
         body.insert("stream_options".to_owned(), json!({"include_usage": true}));
@@ -45,7 +66,7 @@ pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
         body.insert("plugins".to_owned(), json!([{"id": "web"}]));
     }
     add_thinking(endpoint, request.thinking, &mut body);
-    Value::Object(body)
+    body
 }
 
 fn add_thinking(endpoint: &Endpoint, level: ThinkingLevel, body: &mut Map<String, Value>) {
@@ -82,12 +103,13 @@ fn tools(request: &ModelRequest) -> Value {
     Value::Array(request.tools.iter().map(tool).collect())
 }
 
-fn messages(endpoint: &Endpoint, request: &ModelRequest) -> Value {
-    let mut list = Vec::with_capacity(request.messages.len() + 1);
-    if !request.system.is_empty() {
-        list.push(json!({"role": "system", "content": request.system}));
-    }
-    list.extend(request.messages.iter().map(|message| match message {
+fn messages<'r>(
+    endpoint: &'r Endpoint,
+    request: &'r ModelRequest,
+) -> impl Iterator<Item = Value> + 'r {
+    let system =
+        (!request.system.is_empty()).then(|| json!({"role": "system", "content": request.system}));
+    let conversation = request.messages.iter().map(|message| match message {
         Message::User { content } => json!({"role": "user", "content": content}),
         Message::Assistant { content, thinking, tool_calls } => {
             assistant(endpoint, content.as_deref(), thinking, tool_calls)
@@ -95,8 +117,8 @@ fn messages(endpoint: &Endpoint, request: &ModelRequest) -> Value {
         Message::Tool { call_id, name: _, content, is_error: _ } => {
             json!({"role": "tool", "tool_call_id": call_id, "content": content})
         }
-    }));
-    Value::Array(list)
+    });
+    system.into_iter().chain(conversation)
 }
 
 fn assistant(

@@ -30,11 +30,11 @@ pub(crate) enum Progress {
 }
 
 /// The request document for `endpoint`.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> String {
     match endpoint.adapter {
         AdapterKind::Chat => chat::body(endpoint, request),
-        AdapterKind::Anthropic => anthropic::body(endpoint, request),
-        AdapterKind::Responses => responses::body(endpoint, request),
+        AdapterKind::Anthropic => anthropic::body(endpoint, request).to_string(),
+        AdapterKind::Responses => responses::body(endpoint, request).to_string(),
     }
 }
 

@@ -138,8 +138,8 @@ fn last_results(messages: &[Message]) -> String {
     let texts = |results: bool| {
         tail.iter()
             .filter_map(|message| match message {
-                Message::Tool { content, .. } if results => Some(content.as_str()),
-                Message::User { content } if !results => Some(content.as_str()),
+                Message::Tool { content, .. } if results => Some(&**content),
+                Message::User { content } if !results => Some(&**content),
                 Message::Tool { .. } | Message::User { .. } | Message::Assistant { .. } => None,
             })
             .collect::<Vec<_>>()

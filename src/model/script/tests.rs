@@ -122,7 +122,7 @@ fn expectations_make_a_script_a_test() {
     let result = |content: &str| Message::Tool {
         call_id: "c".to_owned(),
         name: "read".to_owned(),
-        content: content.to_owned(),
+        content: content.into(),
         is_error: false,
     };
     let assistant =
