@@ -146,35 +146,50 @@ fn signals_and_missing_programs_are_told_apart() {
     assert_eq!(launcher().launch(&gone).unwrap_err().step, Step::WorkingDirectory);
 }
 
+/// What a supervisor that is about to be killed runs, in the directory that it is told.
+const DOOMED: &str = "STOPLOG_TEST_SUPERVISOR";
+
+/// Starts this test again as a supervisor for `workspace`, without namespaces if `never`.
+fn doomed_supervisor(rig: &Rig, test: &str, never: bool) -> std::process::Child {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test]).env(DOOMED, rig.workspace());
+    // It cannot clean up after itself.
+    command.env("TMPDIR", rig.directory.path());
+    if never {
+        command.env("STOPLOG_TEST_NEVER", "1");
+    }
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Becomes that supervisor, if this process was started as one: one cell after the other, each of
+/// which makes a protected name and leaves processes with `mark`.
+fn be_doomed(mark: &str) {
+    let Some(directory) = std::env::var_os(DOOMED) else { return };
+    let mut rig = Rig::new();
+    rig.spec.cwd = directory.clone().into();
+    rig.spec.grants.push(Grant::new(PathBuf::from(&directory), GrantAccess::ReadWrite));
+    let pattern = MaskPattern::Exact(Path::new(&directory).join("policy.toml"));
+    rig.spec.masks.push(Mask { pattern, kind: MaskKind::ReadOnly, reason_id: "r".into() });
+    rig.spec.quarantine = Some(rig.outside());
+    rig.spec.limits.memory_bytes = Some(1 << 30);
+    if std::env::var_os("STOPLOG_TEST_NEVER").is_some() {
+        without_namespaces(&mut rig);
+        rig.spec.masks.clear();
+    }
+    let text = format!("echo evil > policy.toml; setsid sleep {mark} & sleep {mark}");
+    let finished = rig.run(&text);
+    panic!("not killed: {}", shown(&finished));
+}
+
 #[test]
 fn a_killed_supervisor_leaves_no_process_and_no_file() {
     const MARK: &str = "61.0323";
-    if let Some(directory) = std::env::var_os("STOPLOG_TEST_SUPERVISOR") {
-        let mut rig = Rig::new();
-        rig.spec.cwd = directory.clone().into();
-        rig.spec.grants.push(Grant::new(PathBuf::from(&directory), GrantAccess::ReadWrite));
-        let pattern = MaskPattern::Exact(Path::new(&directory).join("policy.toml"));
-        rig.spec.masks.push(Mask { pattern, kind: MaskKind::ReadOnly, reason_id: "r".into() });
-        rig.spec.limits.memory_bytes = Some(1 << 30);
-        if std::env::var_os("STOPLOG_TEST_NEVER").is_some() {
-            without_namespaces(&mut rig);
-            rig.spec.masks.clear();
-        }
-        let text = format!("echo evil > policy.toml; setsid sleep {MARK} & sleep {MARK}");
-        let finished = rig.run(&text);
-        panic!("not killed: {}", shown(&finished));
-    }
+    be_doomed(MARK);
     for never in [false, true] {
         let rig = Rig::new();
-        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "ending::a_killed_supervisor_leaves_no_process_and_no_file"]);
-        command.env("STOPLOG_TEST_SUPERVISOR", rig.workspace());
-        // It cannot clean up after itself.
-        command.env("TMPDIR", rig.directory.path());
-        if never {
-            command.env("STOPLOG_TEST_NEVER", "1");
-        }
-        let mut supervisor = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let test = "ending::a_killed_supervisor_leaves_no_process_and_no_file";
+        let mut supervisor = doomed_supervisor(&rig, test, never);
         wait_until("the start", || processes_with(MARK) >= 3);
         supervisor.kill().unwrap();
         supervisor.wait().unwrap();
@@ -184,4 +199,30 @@ fn a_killed_supervisor_leaves_no_process_and_no_file() {
             wait_until("the end of the protected name", || !policy.exists());
         }
     }
+}
+
+#[test]
+fn a_supervisor_killed_at_any_moment_leaves_nothing() {
+    const MARK: &str = "61.0324";
+    const MOMENTS: u64 = 30;
+    be_doomed(MARK);
+    let mut caught_running = 0;
+    for moment in 0..MOMENTS {
+        let rig = Rig::new();
+        rig.file("kept", "kept\n");
+        let test = "ending::a_supervisor_killed_at_any_moment_leaves_nothing";
+        let mut supervisor = doomed_supervisor(&rig, test, false);
+        // From before the first launch to well after the program's start.
+        std::thread::sleep(Duration::from_millis(moment * 5));
+        caught_running += usize::from(processes_with(MARK) > 0);
+        supervisor.kill().unwrap();
+        supervisor.wait().unwrap();
+        let names = || rig.control("ls -A");
+        wait_until("the end of all processes", || processes_with(MARK) == 0);
+        wait_until("the end of the protected name", || names() == "kept\n");
+        // What was about to start does not start later.
+        std::thread::sleep(Duration::from_millis(30));
+        assert_eq!((processes_with(MARK), names().as_str()), (0, "kept\n"), "moment {moment}");
+    }
+    assert!(caught_running > 0, "some moments met the running program");
 }
