@@ -121,6 +121,9 @@ pub const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const KILL_GRACE: Duration = Duration::from_millis(2_000);
 /// Time output is still read after the shell has exited: a daemon may hold the pipe for ever.
 pub const OUTPUT_DRAIN: Duration = Duration::from_millis(100);
+/// Bytes on disk in a session's private temporary directory, unless the policy says otherwise: room for
+/// what builds and package managers keep there, and no full disk.
+pub const PRIVATE_TMP_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
 /// Bytes of the whole output of one call that are kept in its spill file.
 pub const SPILL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes that a journal or log keeps allocated ahead of its end, so that a full disk can still be

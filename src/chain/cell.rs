@@ -1,7 +1,9 @@
 //! What the policy's plan of a cell means as a specification that the sandbox builds. One place, so
 //! that tools and hooks run in the same kind of cell.
 
-use crate::base::limits::{KILL_GRACE, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX};
+use crate::base::limits::{
+    KILL_GRACE, PRIVATE_TMP_BYTES_MAX, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX,
+};
 use crate::base::paths::is_within;
 use crate::base::pattern::escape;
 use crate::call::effects::Access;
@@ -161,6 +163,7 @@ fn limits(plan: &CellPlan) -> Limits {
         processes: written.processes,
         file_size_bytes: written.file_size_bytes,
         open_files: written.open_files,
+        private_tmp_bytes: Some(written.tmp_bytes.unwrap_or(PRIVATE_TMP_BYTES_MAX)),
         output_head_bytes: kept / 2,
         output_tail_bytes: kept - kept / 2,
         output_total_bytes: None,

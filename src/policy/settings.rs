@@ -52,6 +52,8 @@ pub struct Limits {
     pub file_size_bytes: Option<u64>,
     /// Open files of one process.
     pub open_files: Option<u64>,
+    /// Bytes on disk in the session's private temporary directory.
+    pub tmp_bytes: Option<u64>,
     /// Bytes of a result that reach the model.
     pub output_bytes: Option<u64>,
     /// Bytes of a whole output that are kept on disk.
@@ -89,6 +91,7 @@ impl Limits {
             processes: value(&section.processes),
             file_size_bytes: value(&section.file_size_bytes),
             open_files: value(&section.open_files),
+            tmp_bytes: value(&section.tmp_bytes),
             output_bytes: value(&section.output_bytes),
             spill_bytes: value(&section.spill_bytes),
             iterations: value(&section.iterations),
@@ -102,7 +105,7 @@ impl Limits {
 
     fn combine(self, other: Self, combine: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         each_limit!(self, other, combine; wall_ms, kill_grace_ms, cpu_seconds, memory_bytes,
-            processes, file_size_bytes, open_files, output_bytes, spill_bytes, iterations, tool_calls,
+            processes, file_size_bytes, open_files, tmp_bytes, output_bytes, spill_bytes, iterations, tool_calls,
             tokens, run_seconds, agent_depth, agents)
     }
 }

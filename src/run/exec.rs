@@ -224,7 +224,9 @@ fn exit_of(finished: &Finished, cause: StopCause) -> Exit {
         sandbox::Exit::Code(code) => code,
         sandbox::Exit::Signal(signal) => SIGNAL_BASE + signal,
         sandbox::Exit::TimedOut => i32::from(TIMED_OUT),
-        sandbox::Exit::OutOfMemory | sandbox::Exit::OutputCapped => SIGNAL_BASE + 9,
+        sandbox::Exit::OutOfMemory | sandbox::Exit::OutputCapped | sandbox::Exit::DiskFull => {
+            SIGNAL_BASE + 9
+        }
         sandbox::Exit::Cancelled => return signals::exit_of(cause),
     };
     Exit::Command(u8::try_from(code & 0xff).unwrap_or(u8::MAX))

@@ -13,6 +13,7 @@
 
 mod capture;
 mod child;
+mod disk;
 mod enforced;
 mod hard_links;
 mod launch;

@@ -5,6 +5,7 @@
 //! It never waits for the end of a pipe that a daemon may hold. Dropping a `Running` kills the tree.
 
 use super::capture::{Captured, Ring, Spill};
+use super::disk::DiskWatch;
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
 use super::spec::{Limits, SandboxSpec};
 use super::wire::{
@@ -91,6 +92,8 @@ pub enum Exit {
     OutOfMemory,
     /// It wrote more than it may.
     OutputCapped,
+    /// It filled the private temporary directory.
+    DiskFull,
     /// The caller cancelled.
     Cancelled,
 }
@@ -134,6 +137,7 @@ pub struct Running {
     pipes: Pipes,
     limits: Limits,
     spill: Option<Spill>,
+    disk: Option<DiskWatch>,
     started: Instant,
     enforced: Enforced,
 }
@@ -156,7 +160,10 @@ impl Running {
         for pipe in [&pipes.stdout, &pipes.stderr].into_iter().flatten() {
             fcntl_setfl(pipe, OFlags::NONBLOCK).at(Step::Descriptors)?;
         }
-        Ok(Self { monitor, pipes, limits, spill, started: Instant::now(), enforced })
+        let started = Instant::now();
+        let disk = spec.private_tmp.clone().zip(limits.private_tmp_bytes);
+        let disk = disk.map(|(directory, most)| DiskWatch::new(directory, most, started));
+        Ok(Self { monitor, pipes, limits, spill, disk, started, enforced })
     }
 
     /// What the kernel holds this cell to.
@@ -183,8 +190,11 @@ impl Running {
         self.pipes.stdin = None;
         let mut collected = Collected::new(&self);
         while !collected.is_done() {
-            collected.keep_time(&self.monitor, cancel);
-            collected.collect(&mut self.pipes, self.spill.as_mut(), cancel);
+            let filled =
+                self.disk.as_mut().is_some_and(|disk| disk.is_being_filled(Instant::now()));
+            collected.keep_time(&self.monitor, cancel, filled);
+            let look = self.disk.as_ref().map(DiskWatch::due);
+            collected.collect(&mut self.pipes, self.spill.as_mut(), (cancel, look));
         }
         let forced = self.monitor.finish();
         collected.into_finished(self, forced)
@@ -288,7 +298,7 @@ impl Collected {
     }
 
     /// Gives the orders that are due.
-    fn keep_time(&mut self, monitor: &Monitor, cancel: &Cancel) {
+    fn keep_time(&mut self, monitor: &Monitor, cancel: &Cancel, disk_filled: bool) {
         if self.ended.is_some() || self.kill_sent {
             return;
         }
@@ -298,6 +308,8 @@ impl Collected {
                 Some(Exit::Cancelled)
             } else if self.output_left == 0 {
                 Some(Exit::OutputCapped)
+            } else if disk_filled {
+                Some(Exit::DiskFull)
             } else {
                 (now >= self.deadline).then_some(Exit::TimedOut)
             };
@@ -324,9 +336,18 @@ impl Collected {
         next.saturating_duration_since(now)
     }
 
-    /// Waits for the next thing to happen and takes it in.
-    fn collect(&mut self, pipes: &mut Pipes, spill: Option<&mut Spill>, cancel: &Cancel) {
-        let mut patience = self.patience(Instant::now());
+    /// Waits for the next thing to happen, at most until `look`, and takes it in.
+    fn collect(
+        &mut self,
+        pipes: &mut Pipes,
+        spill: Option<&mut Spill>,
+        (cancel, look): (&Cancel, Option<Instant>),
+    ) {
+        let now = Instant::now();
+        let mut patience = self.patience(now);
+        if let Some(look) = look.filter(|_| self.ended.is_none()) {
+            patience = patience.min(look.saturating_duration_since(now));
+        }
         if cancel.0.wake.is_none() {
             patience = patience.min(CANCEL_LOOK);
         }

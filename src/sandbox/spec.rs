@@ -328,6 +328,8 @@ pub struct Limits {
     pub file_size_bytes: Option<u64>,
     /// Open files of one process.
     pub open_files: Option<u64>,
+    /// Bytes on disk in the private temporary directory, above which a call that adds to them is ended.
+    pub private_tmp_bytes: Option<u64>,
     /// Bytes kept from the start of each output stream.
     pub output_head_bytes: usize,
     /// Bytes kept from the end of each output stream.
@@ -353,6 +355,7 @@ impl Default for Limits {
             processes: None,
             file_size_bytes: None,
             open_files: None,
+            private_tmp_bytes: None,
             output_head_bytes: limits::TOOL_RESULT_BYTES_MAX,
             output_tail_bytes: limits::TOOL_RESULT_BYTES_MAX,
             output_total_bytes: None,

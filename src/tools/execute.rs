@@ -101,6 +101,7 @@ fn ended(finished: &Finished, text: String, success: bool) -> Outcome {
         Exit::TimedOut => vec!["wall"],
         Exit::OutOfMemory => vec!["memory"],
         Exit::OutputCapped => vec!["output"],
+        Exit::DiskFull => vec!["tmp"],
         Exit::Code(_) | Exit::Signal(_) | Exit::Cancelled => Vec::new(),
     };
     Outcome {
@@ -128,6 +129,7 @@ pub const fn recorded(exit: Exit) -> RecordedExit {
         Exit::TimedOut => RecordedExit::TimedOut,
         Exit::OutOfMemory => RecordedExit::OutOfMemory,
         Exit::OutputCapped => RecordedExit::OutputCapped,
+        Exit::DiskFull => RecordedExit::DiskFull,
         Exit::Cancelled => RecordedExit::Cancelled,
     }
 }
@@ -149,6 +151,7 @@ fn of_command(
             Exit::TimedOut => render::End::TimedOut,
             Exit::OutOfMemory => render::End::OutOfMemory,
             Exit::OutputCapped => render::End::OutputCapped,
+            Exit::DiskFull => render::End::DiskFull,
             Exit::Cancelled => render::End::Cancelled,
         },
         head: &output.head,

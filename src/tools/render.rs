@@ -183,6 +183,8 @@ pub enum End {
     OutOfMemory,
     /// It wrote more than it may.
     OutputCapped,
+    /// It filled the private temporary directory.
+    DiskFull,
     /// The run was cancelled.
     Cancelled,
 }
@@ -254,6 +256,10 @@ fn end_note(text: &mut Text, command: &Command<'_>) {
         }
         End::OutputCapped => text.note(format_args!(
             "ended: it wrote more output than it may; send output to a file, or print less"
+        )),
+        End::DiskFull => text.note(format_args!(
+            "ended: it filled the temporary directory; remove what is no longer needed in /tmp, or \
+             write less"
         )),
         End::Cancelled => text.note(format_args!("cancelled after {seconds:.1} s")),
     }

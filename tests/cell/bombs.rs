@@ -125,6 +125,39 @@ fn after_each_bomb_the_next_call_works_and_nothing_is_left() {
 }
 
 #[test]
+fn a_private_directory_on_disk_that_is_filled_ends_the_call_that_fills_it() {
+    const MOST: u64 = 30 << 20;
+    for never in [false, true] {
+        let mut rig = Rig::new();
+        if never {
+            without_namespaces(&mut rig);
+        }
+        let tmp = rig.directory.path().join("private");
+        std::fs::create_dir(&tmp).unwrap();
+        rig.spec.private_tmp = Some(tmp.clone());
+        rig.spec.environment.push(("TMPDIR".into(), "/tmp".into()));
+        rig.spec.limits.wall = Duration::from_secs(20);
+        rig.spec.limits.kill_grace = Duration::from_millis(100);
+        let fill = "i=0; while [ $i -lt 60 ]; do head -c 5000000 /dev/zero > $TMPDIR/f$i; \
+            sleep 0.05; i=$((i+1)); done; echo all";
+        // The control: nothing else stops it.
+        assert_eq!(stdout(&rig.run(fill)), "all\n");
+        rig.run("rm $TMPDIR/f*");
+        rig.spec.limits.private_tmp_bytes = Some(MOST);
+        let finished = rig.run(fill);
+        assert_eq!(finished.exit, Exit::DiskFull, "never {never}: {}", shown(&finished));
+        let left: u64 = std::fs::read_dir(&tmp)
+            .unwrap()
+            .map(|entry| entry.unwrap().metadata().unwrap().len())
+            .sum();
+        assert!(left > MOST && left < 8 * MOST, "{left}");
+        // What is there is not lost, and the next calls can look and make room.
+        assert_eq!(stdout(&rig.run("sleep 0.6; ls $TMPDIR | grep -c f0; rm $TMPDIR/f*")), "1\n");
+        assert_eq!(stdout(&rig.run("echo x > $TMPDIR/y; cat $TMPDIR/y")), "x\n");
+    }
+}
+
+#[test]
 fn a_directory_in_memory_that_is_filled_with_names_or_bytes_ends_with_the_call() {
     let mut rig = Rig::new();
     rig.spec.limits.wall = Duration::from_secs(60);

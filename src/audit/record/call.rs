@@ -66,6 +66,8 @@ pub enum Exit {
     OutOfMemory,
     /// It wrote more than is read.
     OutputCapped,
+    /// It filled the session's private temporary directory.
+    DiskFull,
     /// The run was being stopped.
     Cancelled,
     /// The cell could not be made; nothing ran.
@@ -90,6 +92,7 @@ impl std::fmt::Display for Exit {
             Self::TimedOut => formatter.write_str("stopped: its time was over"),
             Self::OutOfMemory => formatter.write_str("stopped: out of memory"),
             Self::OutputCapped => formatter.write_str("stopped: too much output"),
+            Self::DiskFull => formatter.write_str("stopped: its temporary directory was full"),
             Self::Cancelled => formatter.write_str("stopped with the run"),
             Self::SetupFailed { cause } => write!(formatter, "never ran: {cause}"),
             Self::Failed { cause } => write!(formatter, "failed: {cause}"),
@@ -155,6 +158,7 @@ impl Redact for Outcome {
             | Exit::TimedOut
             | Exit::OutOfMemory
             | Exit::OutputCapped
+            | Exit::DiskFull
             | Exit::Cancelled
             | Exit::Interrupted => {}
         }

@@ -47,6 +47,7 @@ pub fn verdict(hook: &str, exit: &Exit, stdout: &[u8], stderr: &[u8]) -> Verdict
         Exit::Signal(signal) => failed(hook, &format!("signal {signal}"), stderr),
         Exit::OutOfMemory => failed(hook, "out of memory", stderr),
         Exit::OutputCapped => failed(hook, "too much output", stderr),
+        Exit::DiskFull => failed(hook, "its temporary directory was full", stderr),
         Exit::Cancelled => failed(hook, "the run was stopped", stderr),
     }
 }

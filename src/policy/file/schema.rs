@@ -605,6 +605,8 @@ pub struct LimitsSection {
     pub file_size_bytes: Option<Located<u64>>,
     /// Open files of one process.
     pub open_files: Option<Located<u64>>,
+    /// Bytes on disk in the session's private temporary directory.
+    pub tmp_bytes: Option<Located<u64>>,
     /// Bytes of a result that reach the model.
     pub output_bytes: Option<Located<u64>>,
     /// Bytes of a whole output that are kept on disk.
