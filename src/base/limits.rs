@@ -126,6 +126,9 @@ pub const OUTPUT_DRAIN: Duration = Duration::from_millis(100);
 pub const PRIVATE_TMP_BYTES_MAX: u64 = 8 * 1024 * 1024 * 1024;
 /// Bytes of the whole output of one call that are kept in its spill file.
 pub const SPILL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Bytes of output after which a call is ended: eight times what is kept of it, so a flood costs the
+/// supervisor about a second.
+pub const OUTPUT_TOTAL_BYTES_MAX: u64 = 512 * 1024 * 1024;
 /// Bytes that a journal or log keeps allocated ahead of its end, so that a full disk can still be
 /// recorded.
 pub const LOG_RESERVE_BYTES: u64 = 256 * 1024;

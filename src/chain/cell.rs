@@ -2,7 +2,8 @@
 //! that tools and hooks run in the same kind of cell.
 
 use crate::base::limits::{
-    KILL_GRACE, PRIVATE_TMP_BYTES_MAX, SPILL_BYTES_MAX, TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX,
+    KILL_GRACE, OUTPUT_TOTAL_BYTES_MAX, PRIVATE_TMP_BYTES_MAX, SPILL_BYTES_MAX,
+    TOOL_RESULT_BYTES_MAX, TOOL_TIME_MAX,
 };
 use crate::base::paths::is_within;
 use crate::base::pattern::escape;
@@ -12,7 +13,7 @@ use crate::policy::{
 };
 use crate::sandbox::{
     Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
-    MaskPattern, Namespaces, Network, Program, SandboxSpec,
+    MaskPattern, Namespaces, Network, Program, SandboxSpec, ScratchFile,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,8 @@ pub struct CellBase {
     pub private_tmp: Option<PathBuf>,
     /// Directories that exist empty in the cell: the home directory, unless it is granted.
     pub scratch: Vec<PathBuf>,
+    /// Files in those directories.
+    pub scratch_files: Vec<ScratchFile>,
     /// Where protected names that a call creates are moved to.
     pub quarantine: Option<PathBuf>,
     /// As whom tools run.
@@ -61,6 +64,7 @@ impl CellBase {
             masks: plan.masks.iter().filter_map(|mask| planned_mask(mask, approved)).collect(),
             private_tmp: self.private_tmp.clone(),
             scratch: self.scratch.clone(),
+            scratch_files: self.scratch_files.clone(),
             quarantine: self.quarantine.clone(),
             pseudo_terminals: false,
             network: network(plan.network),
@@ -85,10 +89,11 @@ impl CellBase {
         innermost.is_some_and(|grant| grant.access.contains(&Access::Write))
     }
 
-    /// Whether a cell can see `path` at all.
+    /// Whether a cell can see this machine's `path` at all.
     #[must_use]
     pub fn grants_path(&self, path: &Path) -> bool {
-        self.plan.grants.iter().any(|grant| is_within(path, &grant.path))
+        let granted = self.plan.grants.iter().filter(|grant| !is_tmp(&grant.path));
+        granted.map(|grant| &grant.path).any(|grant| is_within(path, grant))
     }
 }
 
@@ -166,7 +171,7 @@ fn limits(plan: &CellPlan) -> Limits {
         private_tmp_bytes: Some(written.tmp_bytes.unwrap_or(PRIVATE_TMP_BYTES_MAX)),
         output_head_bytes: kept / 2,
         output_tail_bytes: kept - kept / 2,
-        output_total_bytes: None,
+        output_total_bytes: Some(OUTPUT_TOTAL_BYTES_MAX),
         spill: None,
         spill_bytes: written.spill_bytes.unwrap_or(SPILL_BYTES_MAX).min(SPILL_BYTES_MAX),
         merge_output: false,

@@ -166,8 +166,21 @@ pub struct AuditSettings {
 }
 
 /// Variables that are passed on where no policy says which.
-pub(super) const PASSED_BY_DEFAULT: [&str; 9] =
-    ["COLORTERM", "HOME", "LANG", "LANGUAGE", "LC_*", "LOGNAME", "PATH", "TZ", "USER"];
+pub(super) const PASSED_BY_DEFAULT: [&str; 13] = [
+    "COLORTERM",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_NAME",
+    "GIT_COMMITTER_EMAIL",
+    "GIT_COMMITTER_NAME",
+    "HOME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LOGNAME",
+    "PATH",
+    "TZ",
+    "USER",
+];
 
 /// Variables that every cell has unless a policy sets them otherwise: no terminal, nobody to ask.
 pub(super) const SET_BY_DEFAULT: [(&str, &str); 9] = [

@@ -2,11 +2,12 @@
 
 use super::environment::Environment;
 use super::error::RunError;
+use super::git_identity;
 use crate::chain::cell::CellBase;
 use crate::policy::{BoundPolicy, IdentitySetting};
 use crate::sandbox::probe::{self, ProbeFault, Unproven};
 use crate::sandbox::{
-    self, Cancel, Enforced, Identity, Launcher, Namespaces, Program, SandboxSpec,
+    self, Cancel, Enforced, Identity, Launcher, Namespaces, Program, SandboxSpec, ScratchFile,
 };
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -47,6 +48,7 @@ pub fn base(policy: &BoundPolicy, inputs: CellInputs<'_>) -> Result<CellBase, Ru
         workspace: inputs.workspace.to_owned(),
         private_tmp: inputs.private_tmp,
         scratch: Vec::new(),
+        scratch_files: Vec::new(),
         quarantine: inputs.quarantine,
         identity,
         namespaces: inputs.namespaces,
@@ -54,7 +56,14 @@ pub fn base(policy: &BoundPolicy, inputs: CellInputs<'_>) -> Result<CellBase, Ru
         plan,
     };
     // A home directory that is not granted exists, empty: tools look for their files there and go on.
-    base.scratch.extend(policy.places().home.clone().filter(|home| !base.grants_path(home)));
+    if let Some(home) = policy.places().home.clone().filter(|home| !base.grants_path(home)) {
+        if policy.environment().passes(git_identity::PASSED_AS) {
+            let content = git_identity::settings(inputs.environment);
+            let path = home.join(".gitconfig");
+            base.scratch_files.extend(content.map(|content| ScratchFile { path, content }));
+        }
+        base.scratch.push(home);
+    }
     Ok(base)
 }
 

@@ -114,6 +114,8 @@ async fn decide_and_run(
         let mut spec = base.spec(Program::Exec { argv: argv.clone(), stdin }, approved);
         spec.limits.output_head_bytes = 0;
         spec.limits.output_tail_bytes = 0;
+        // It goes to the caller, who may want all of it.
+        spec.limits.output_total_bytes = None;
         spec
     };
     let approved = match chain.decide(call, &plan, log).await? {

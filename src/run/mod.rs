@@ -6,6 +6,7 @@ pub mod environment;
 pub mod exec;
 pub mod error;
 pub mod fork;
+mod git_identity;
 pub mod hard_links;
 pub mod memory;
 pub mod model;

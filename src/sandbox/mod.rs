@@ -33,7 +33,7 @@ pub use launch::{Launcher, harden_supervisor};
 pub use running::{Cancel, Exit, Finished, Resources, Running};
 pub use spec::{
     Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
-    MaskPattern, Namespaces, Network, Program, SandboxSpec, Stdin,
+    MaskPattern, Namespaces, Network, Program, SandboxSpec, ScratchFile, Stdin,
 };
 pub use wire::ProtectedName;
 

@@ -32,6 +32,8 @@ pub struct SandboxSpec {
     /// Directories that exist empty and writable, and are gone with the cell (an empty HOME).
     #[serde(with = "lossless::paths")]
     pub scratch: Vec<PathBuf>,
+    /// Files that are made anew in those directories.
+    pub scratch_files: Vec<ScratchFile>,
     /// Directory that protected names created by the call are moved to; `None` renames in place.
     #[serde(with = "lossless::optional_path")]
     pub quarantine: Option<PathBuf>,
@@ -63,6 +65,7 @@ impl Default for SandboxSpec {
             masks: Vec::new(),
             private_tmp: None,
             scratch: Vec::new(),
+            scratch_files: Vec::new(),
             quarantine: None,
             pseudo_terminals: false,
             network: Network::Off,
@@ -74,6 +77,17 @@ impl Default for SandboxSpec {
             namespaces: Namespaces::Auto,
         }
     }
+}
+
+/// A small file right in a scratch directory: settings that a program looks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScratchFile {
+    /// Its path.
+    #[serde(with = "lossless::path")]
+    pub path: PathBuf,
+    /// All that is in it.
+    pub content: String,
 }
 
 /// What runs inside the cell.

@@ -2,7 +2,7 @@
 
 use crate::rig::{Rig, shown, stdout, without_namespaces};
 use std::path::PathBuf;
-use stoplog::sandbox::{Exit, Grant, GrantAccess, MaskKind, Step};
+use stoplog::sandbox::{Degraded, Exit, Grant, GrantAccess, MaskKind, ScratchFile, Step};
 
 #[test]
 fn devices_are_the_harmless_ones_and_terminals_exist_only_when_asked_for() {
@@ -71,6 +71,28 @@ fn a_private_tmp_is_kept_and_a_fresh_one_is_not() {
     assert_eq!(stdout(&rig.run(text)), "");
     assert_eq!(stdout(&rig.run(text)), "kept\nkept\n");
     assert_eq!(std::fs::read_to_string(tmp.join("f")).unwrap(), "kept\n");
+}
+
+#[test]
+fn a_scratch_file_is_there_anew_for_each_call() {
+    let mut rig = Rig::new();
+    let home = PathBuf::from("/home/of/nobody");
+    let path = home.join(".settings");
+    rig.spec.environment.push(("HOME".into(), home.clone().into()));
+    rig.spec.scratch_files.push(ScratchFile { path, content: "given\n".into() });
+    rig.spec.scratch.push(home);
+    let text = "cat ~/.settings; echo changed > ~/.settings; stat -c %u:%a ~/.settings";
+    let uid = rustix::process::geteuid().as_raw();
+    let expected = format!("given\n{uid}:644\n");
+    assert_eq!(stdout(&rig.run(text)), expected);
+    assert_eq!(stdout(&rig.run(text)), expected);
+    let tmp = rig.directory.path().join("tmp");
+    std::fs::create_dir(&tmp).unwrap();
+    rig.spec.private_tmp = Some(tmp);
+    rig.spec.degraded = Degraded::Allow;
+    without_namespaces(&mut rig);
+    let finished = rig.run(text);
+    assert_eq!(stdout(&finished), expected, "{}", shown(&finished));
 }
 
 #[test]

@@ -29,6 +29,24 @@ fn a14_read_gives_pages_of_whole_lines_and_names_the_next() {
 }
 
 #[test]
+fn an_endless_output_ends_its_call_and_not_the_run() {
+    let rig = Rig::new();
+    let flood = |command: &str| call("bash", &json!({"command": command}));
+    let turns = [flood("yes"), flood("yes >&2"), flood("echo on"), answer("done")];
+    let results = rig.play(&turns, &[]).exits(0).results();
+    assert!(
+        results[..2].iter().all(|text| text.contains("more output than it may")),
+        "{results:?}"
+    );
+    assert!(results[2].starts_with("on\n"), "{results:?}");
+    let kept = rig.state().join("sessions").join(rig.session());
+    let kept = std::process::Command::new("du").arg("-sm").arg(kept).output().unwrap().stdout;
+    let mebibytes = String::from_utf8(kept).unwrap();
+    let mebibytes: u64 = mebibytes.split('\t').next().unwrap().parse().unwrap();
+    assert!((1..=130).contains(&mebibytes), "two outputs of 64 MiB each are kept: {mebibytes}");
+}
+
+#[test]
 fn a15_write_makes_parents_replaces_atomically_and_keeps_the_mode() {
     let rig = Rig::new();
     let (text, _) = told(&rig, "write", &json!({"path": "new/deep/a.txt", "content": "12345"}));

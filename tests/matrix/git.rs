@@ -1,5 +1,30 @@
 //! git: everything that a day's work does in a repository of its own.
 
+use crate::rig::{Place, Row};
+
+/// Name and address come from the caller's settings, of which nothing else is in the cell, and those
+/// of a repository come first.
+#[test]
+fn git_commits_as_the_caller() {
+    let row = Row {
+        name: "git_commits_as_the_caller",
+        needs: &["git"],
+        script: r#"
+            set -e
+            git init -q r; cd r; git commit -q --allow-empty -m one; git log -1 --format='%an <%ae> %cn'
+            git config user.email own@example; git commit -q --allow-empty -m two; git log -1 --format='%an <%ae>'
+        "#,
+        prints: "Caller \"C\" D <caller@example> Caller \"C\" D\nCaller \"C\" D <own@example>\n",
+    };
+    let settings =
+        "[user]\n\tname = Caller \\\"C\\\" D\n\temail = caller@example # home\n[x]\n\ttoken = t\n";
+    row.holds_in(|place: &Place| place.home_file(".gitconfig", settings));
+    let place = Place::new();
+    place.home_file(".gitconfig", settings);
+    let seen = place.confined(&[], "cd; git config --list --global | sort");
+    assert_eq!(seen.stdout, "user.email=caller@example\nuser.name=Caller \"C\" D\n", "{seen:?}");
+}
+
 rows! {
     git_clone_commit_branch_checkout ["git"] r#"
         set -e

@@ -90,6 +90,16 @@ impl Place {
         self.root.path().join("work")
     }
 
+    /// Writes a file in a home directory of this place's own, which both sides have from then on.
+    pub(crate) fn home_file(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.own_home()).unwrap();
+        std::fs::write(self.own_home().join(name), text).unwrap();
+    }
+
+    fn own_home(&self) -> PathBuf {
+        self.root.path().join("home")
+    }
+
     /// Copies the files of a directory to one in the workspace.
     pub(crate) fn copy(&self, from: &Path, name: &str) {
         let to = self.workspace().join(name);
@@ -116,7 +126,7 @@ impl Place {
         // What every cell has as well: nobody to ask, no terminal, a directory of its own.
         let settings = [("CI", "1"), ("GIT_TERMINAL_PROMPT", "0"), ("NO_COLOR", "1")];
         command.envs(settings).env("TMPDIR", tmp).env("TERM", "dumb");
-        ended(&mut command, &self.workspace())
+        self.ended(&mut command)
     }
 
     /// The script through `stoplog exec`, by the policy `workspace` unless the options name others.
@@ -124,7 +134,14 @@ impl Place {
         let mut command = Command::new(PROGRAM);
         command.arg("--state-dir").arg(self.root.path().join("state"));
         command.arg("exec").args(options).arg("--workspace").arg(self.workspace());
-        ended(command.args(["--", "bash", "-c", script]), &self.workspace())
+        self.ended(command.args(["--", "bash", "-c", script]))
+    }
+
+    fn ended(&self, command: &mut Command) -> Ended {
+        if self.own_home().exists() {
+            command.env("HOME", self.own_home());
+        }
+        ended(command, &self.workspace())
     }
 }
 

@@ -276,6 +276,7 @@ impl Rig {
             environment: Vec::new(),
             private_tmp: None,
             scratch: Vec::new(),
+            scratch_files: Vec::new(),
             quarantine: None,
             identity: Identity::Caller,
             namespaces: Namespaces::Never,

@@ -2,19 +2,20 @@
 
 use super::super::enforced::{AtStep, Enforced, LimitsHeld, SetupFailed, Step};
 use super::super::seccomp::{self, Filter, FilterSpec, Layer, ProgramKind};
-use super::super::spec::{self, Limits, Network, SandboxSpec};
+use super::super::spec::{self, Limits, Network, SandboxSpec, ScratchFile};
 use super::super::wire::{self, SetupReport};
 use super::attendant::{self, Role};
 use super::landlock::{self, Rule, Tcp};
 use super::metadata::Places;
 use super::privileges::{self, Ids};
-use super::view::View;
+use super::view::{self, View};
 use super::{Serve, grants, sys};
 use crate::sandbox::probe;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::setsid;
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
@@ -133,6 +134,21 @@ fn enter(spec: &SandboxSpec, places: Option<&Places>) -> Result<(), SetupFailed>
     Ok(())
 }
 
+/// A home directory in the private temporary one, which calls of a session share: what is there stays.
+fn make_home<'a>(home: &Path, files: impl Iterator<Item = &'a ScratchFile>) -> io::Result<()> {
+    let unless_there = |made: io::Result<()>| match made {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made,
+    };
+    unless_there(std::fs::create_dir(home))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(home, flags, Mode::empty())?;
+    for file in files {
+        unless_there(view::make_file(&directory, file).map(drop))?;
+    }
+    Ok(())
+}
+
 /// The program's environment. Without a view the private temporary directory has only its own name,
 /// and an empty home lies in it: the caller's home exists there, and a program that is refused its
 /// own settings often stops, where it would go on without them. A home that holds grants stays, since
@@ -147,12 +163,9 @@ fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString
         let holds_grants = spec.grants.iter().any(|grant| grant.path.starts_with(at));
         if name == "HOME" && spec.scratch.iter().any(|path| path == at) && !holds_grants {
             let home = private.join("home");
-            match std::fs::create_dir(&home) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-                    return Err(SetupFailed::new(Step::View, &error, home.display().to_string()));
-                }
-                Ok(()) | Err(_) => *value = home.into(),
-            }
+            let files = spec.scratch_files.iter().filter(|file| file.path.parent() == Some(at));
+            make_home(&home, files).about(Step::View, || home.display().to_string())?;
+            *value = home.into();
         }
     }
     Ok(variables)

@@ -4,7 +4,7 @@
 //! attached, so no path is looked up twice. What is not granted is absent, not refused.
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
-use super::super::spec::{GrantAccess, SandboxSpec};
+use super::super::spec::{GrantAccess, SandboxSpec, ScratchFile};
 use super::super::sys;
 use super::grants::{self, Granted, covering, open_path};
 use super::landlock::{Rights, Rule};
@@ -22,7 +22,8 @@ use rustix::mount::{
     mount_change, move_mount, open_tree, unmount,
 };
 use std::ffi::OsString;
-use std::io;
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -68,6 +69,15 @@ pub(super) fn build(spec: &SandboxSpec) -> Result<View, SetupFailed> {
     ground.devices(spec, devices).at(Step::Devices)?;
     ground.processes().at(Step::Processes)?;
     ground.enter(spec)
+}
+
+/// Makes a file of the spec, new, in an opened scratch directory.
+pub(super) fn make_file(directory: impl AsFd, file: &ScratchFile) -> io::Result<OwnedFd> {
+    let name = file.path.file_name().unwrap_or_default();
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o644))?);
+    made.write_all(file.content.as_bytes())?;
+    Ok(made.into())
 }
 
 /// A mount's attributes for an access. Set-user-id programs and devices never work.
@@ -218,6 +228,11 @@ impl Ground {
         for (number, path) in spec.scratch.iter().enumerate() {
             let ids = Ids::wanted(spec.identity).unwrap_or_else(Ids::own);
             let tree = self.memory_directory(&format!("scratch-{number}"), Some(ids))?;
+            for file in spec.scratch_files.iter().filter(|file| file.path.parent() == Some(path)) {
+                let made = make_file(&tree, file)?;
+                let (uid, gid) = ids.owner();
+                rustix::fs::fchown(&made, Some(uid), Some(gid))?;
+            }
             attach(&tree, self.place(path, true)?)?;
         }
         Ok(())
