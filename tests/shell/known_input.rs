@@ -18,6 +18,7 @@ fn what_is_printed_is_judged_where_it_is_read() {
         ("ls \"$(echo 'a b')\"", vec!["ls a b", "echo a b"]),
         ("echo 'rm x' | bash", vec!["echo rm x", "bash", "bash : rm x"]),
         ("printf '%s\\n' 'rm x' | sh", vec!["printf %s\\n rm x", "sh", "sh : rm x"]),
+        ("cat <<E 2>&1 | sh\nrm x\nE", vec!["cat", "sh", "sh : rm x"]),
         ("cat <<E | sh\nrm x\nE", vec!["cat", "sh", "sh : rm x"]),
         ("echo / | xargs rm -rf", vec!["echo /", "xargs rm -rf", "xargs : rm -rf /"]),
         (
@@ -61,6 +62,7 @@ fn what_could_be_printed_otherwise_is_not_known() {
         ("$(echo 'r\\155') x", ProgramWord),
         ("$(printf 'r%c' m) x", ProgramWord),
         ("$(echo rm >&2) x", ProgramWord),
+        ("cat <<E >f | sh\nrm x\nE", ForeignCode),
         ("$(echo rm; echo ls) x", ProgramWord),
         ("$(echo rm &) x", ProgramWord),
         ("$(echo $x) x", ProgramWord),

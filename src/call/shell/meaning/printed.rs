@@ -5,7 +5,7 @@
 
 use super::state::Shell;
 use super::walk::{Analysis, Input};
-use crate::call::shell::syntax::ast::{Command, CommandKind, List};
+use crate::call::shell::syntax::ast::{Command, CommandKind, List, Redirect};
 
 impl Shell {
     /// The value of `$(…)`: what its commands print, without the line ends behind it.
@@ -37,7 +37,7 @@ impl Shell {
         let program = simple.words.first().and_then(super::facts::literal)?;
         let is_plain = matches!(program, "echo" | "printf")
             && simple.assignments.is_empty()
-            && command.redirects.is_empty()
+            && command.redirects.iter().all(leaves_output_alone)
             && !self.facts.poisoned
             && !self.facts.functions.contains_key(program);
         // A substitution is read again by each one around it, which must not take time without end.
@@ -71,10 +71,14 @@ fn is_bare_cat(command: &Command) -> bool {
     let [program] = simple.words.as_slice() else { return false };
     super::facts::literal(program) == Some("cat")
         && simple.assignments.is_empty()
-        && command
-            .redirects
-            .iter()
-            .all(|redirect| matches!(redirect.operator, HereDocument | HereString))
+        && command.redirects.iter().all(|redirect| {
+            matches!(redirect.operator, HereDocument | HereString) || leaves_output_alone(redirect)
+        })
+}
+
+/// `2>&1` and `2>file` move what these programs never write.
+fn leaves_output_alone(redirect: &Redirect) -> bool {
+    redirect.descriptor == Some(2)
 }
 
 /// `echo`, whose only option that all shells know alike is `-n`, and which some shells let a backslash
