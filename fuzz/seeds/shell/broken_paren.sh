@@ -1,0 +1,1 @@
+find . ( -name x -o -name <y> )

@@ -1,0 +1,6 @@
+# one 'quote
+p a#b # two "quote
+: <<'#'
+three
+#
+q
