@@ -33,6 +33,9 @@ pub enum Event {
         /// What has to be known of the workspace: hard links that go past the policy.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
+        /// Settings of the policy that do nothing in this release.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<String>,
     },
     /// The user's words are durable.
     UserMessage {

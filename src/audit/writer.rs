@@ -88,6 +88,7 @@ pub struct AuditWriter {
     session: Id,
     head: Head,
     since_checkpoint: u64,
+    checkpoint_every: u64,
     state: State,
     redactor: Redactor,
     clock: Clock,
@@ -120,6 +121,7 @@ impl AuditWriter {
             session: session.clone(),
             head,
             since_checkpoint: 0,
+            checkpoint_every: CHECKPOINT_RECORDS,
             state: State::Opened,
             redactor,
             clock,
@@ -132,6 +134,12 @@ impl AuditWriter {
         Ok(writer)
     }
 
+    /// The same writer with a checkpoint behind every `records` records, at least one.
+    #[must_use]
+    pub fn with_checkpoint_every(self, records: u64) -> Self {
+        Self { checkpoint_every: records.max(1), ..self }
+    }
+
     /// Redacts and appends a record and flushes it to the disk; before it, now and then, a
     /// checkpoint. `end` also notes the head in the ledger and closes the log for further records.
     ///
@@ -139,7 +147,7 @@ impl AuditWriter {
     /// [`AuditError`]; the log is then as before, and every later append but that of `end` fails.
     pub fn append(&mut self, body: &Body) -> Result<Receipt, AuditError> {
         self.check_place(body)?;
-        if self.since_checkpoint >= CHECKPOINT_RECORDS && self.state == State::Running {
+        if self.since_checkpoint >= self.checkpoint_every && self.state == State::Running {
             self.write_checkpoint()?;
         }
         let receipt = self.write(body.clone())?;

@@ -3,17 +3,28 @@
 
 use super::effects::{Access, Effects, PathOrigin, PathUse, Span};
 use super::request::{BashArguments, GlobArguments, Request};
-use super::shell::{ShellContext, analyse};
+use super::shell::{ShellContext, StandardInput, analyse};
 use crate::base::paths::normalise;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What `request` would do if it ran with `workspace` as its directory. `home` is the value of `HOME`
-/// in the cell.
+/// Where a request would run.
+#[derive(Debug, Clone, Copy)]
+pub struct Surroundings<'s> {
+    /// Its directory.
+    pub workspace: &'s Path,
+    /// The value of `HOME` in the cell.
+    pub home: Option<&'s Path>,
+    /// What a command reads.
+    pub input: StandardInput,
+}
+
+/// What `request` would do if it ran there.
 #[must_use]
-pub fn effects(request: &Request, workspace: &Path, home: Option<&Path>) -> Effects {
+pub fn effects(request: &Request, surroundings: &Surroundings<'_>) -> Effects {
+    let workspace = surroundings.workspace;
     match request {
-        Request::Bash(arguments) => bash(arguments, workspace, home),
+        Request::Bash(arguments) => bash(arguments, surroundings),
         Request::Read(arguments) => one(workspace, &arguments.path, &[Access::Read], false),
         Request::Write(arguments) => one(workspace, &arguments.path, &[Access::Write], false),
         Request::Edit(arguments) => {
@@ -30,12 +41,13 @@ pub fn effects(request: &Request, workspace: &Path, home: Option<&Path>) -> Effe
     }
 }
 
-fn bash(arguments: &BashArguments, workspace: &Path, home: Option<&Path>) -> Effects {
+fn bash(arguments: &BashArguments, surroundings: &Surroundings<'_>) -> Effects {
     let cwd = arguments.cwd.as_deref().unwrap_or(".");
     let context = ShellContext {
-        cwd: normalise(workspace, Path::new(cwd)),
-        home: home.map(Path::to_path_buf),
+        cwd: normalise(surroundings.workspace, Path::new(cwd)),
+        home: surroundings.home.map(Path::to_path_buf),
         variables: BTreeMap::new(),
+        input: surroundings.input,
     };
     analyse(&arguments.command, &context)
 }
@@ -67,11 +79,18 @@ fn one(workspace: &Path, path: &str, accesses: &[Access], is_pattern: bool) -> E
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    static PLACE: std::sync::LazyLock<Surroundings<'static>> =
+        std::sync::LazyLock::new(|| Surroundings {
+            workspace: Path::new("/w"),
+            home: Some(Path::new("/h")),
+            input: StandardInput::Empty,
+        });
     use crate::call::request::ToolName;
 
     fn paths(tool: &str, raw: &str) -> Vec<(String, Access, bool)> {
         let request = Request::parse(tool, raw, &ToolName::ALL.into_iter().collect()).unwrap();
-        let effects = effects(&request, Path::new("/w"), Some(Path::new("/h")));
+        let effects = effects(&request, &PLACE);
         assert!(effects.unresolved.is_empty());
         effects
             .paths
@@ -109,7 +128,7 @@ mod tests {
     fn a_script_starts_in_its_own_directory() {
         let raw = r#"{"command":"echo x > f; cat ~/s","cwd":"sub"}"#;
         let request = Request::parse("bash", raw, &ToolName::ALL.into_iter().collect()).unwrap();
-        let effects = effects(&request, Path::new("/w"), Some(Path::new("/h")));
+        let effects = effects(&request, &PLACE);
         let paths: Vec<_> =
             effects.paths.iter().map(|path| path.path.display().to_string()).collect();
         assert_eq!(paths, ["/w/sub/f", "/h/s"]);

@@ -6,7 +6,8 @@ use crate::base::digest::Digest;
 use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::effects::{Access, Effects};
-use crate::call::effects_of::effects;
+use crate::call::effects_of::{Surroundings, effects};
+use crate::call::shell::StandardInput;
 use crate::chain::resolve::real_paths;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -22,6 +23,8 @@ pub struct Setting {
     pub role: Option<String>,
     /// What the user asked for.
     pub task: String,
+    /// What a command finds at its standard input.
+    pub input: StandardInput,
 }
 
 /// One call with everything that is known about it before it runs.
@@ -41,7 +44,12 @@ impl Subject {
     /// Works out what `call` would do.
     #[must_use]
     pub fn new(call: ToolCall, setting: &Setting) -> Self {
-        let effects = effects(&call.request, &setting.workspace, setting.home.as_deref());
+        let surroundings = Surroundings {
+            workspace: &setting.workspace,
+            home: setting.home.as_deref(),
+            input: setting.input,
+        };
+        let effects = effects(&call.request, &surroundings);
         let real_paths = real_paths(&effects);
         // The text was parsed when the request was made from it; it parses again.
         let arguments = serde_json::from_str(&call.raw_arguments).unwrap_or(Value::Null);

@@ -18,19 +18,20 @@ pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
         role: place.role,
         ..RunConfig::of(context.environment.clone())
     };
+    let screen = context.screen;
     let tell = |known: &Known| {
-        progress::tell_lost(context.screen, &known.lost);
-        progress::tell_warnings(context.screen, &known.warnings);
+        progress::tell_lost(screen, &known.lost);
+        progress::tell_warnings(screen, &known.warnings);
+        known.notices.iter().for_each(|text| screen.err(&screen.paint(Tone::Weak, text)));
     };
     match run(&config, &command, &tell)? {
         ExecOutcome::Ran { exit, enforced } => {
             if show_cell {
-                context.screen.err(&context.screen.paint(Tone::Dim, &format!("cell {enforced}")));
+                screen.err(&screen.paint(Tone::Dim, &format!("cell {enforced}")));
             }
             Ok(exit)
         }
         ExecOutcome::Denied(denied) => {
-            let screen = context.screen;
             let why = for_person(denied.stage, &denied.reason);
             screen.err(&format!("{} {why}", screen.paint(Tone::Bad, "denied:")));
             if let Some(subject) = &denied.reason.subject {

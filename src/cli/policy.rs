@@ -7,7 +7,7 @@ mod explain;
 use super::args::PolicyCommand;
 use super::{CommandError, Context, Outcome, json};
 use crate::base::exit::Exit;
-use crate::policy::{BUILT_IN_NAMES, built_in};
+use crate::policy::{BUILT_IN_NAMES, Diagnostic, built_in};
 use crate::run::RunError;
 use crate::run::policies::{by_name, load_sources};
 use serde_json::json as value;
@@ -37,10 +37,20 @@ fn check(context: &Context, files: &[String], as_json: bool) -> Outcome {
         let loaded = by_name(name).and_then(|source| load_sources(vec![source]));
         match loaded {
             Ok(set) if as_json => {
-                let line = value!({"policy": name, "ok": true, "digest": set.digest()});
+                let notices = set.not_in_force();
+                let notices: Vec<String> = notices.iter().map(Diagnostic::line).collect();
+                let line = value!({
+                    "policy": name, "ok": true, "digest": set.digest(), "not_in_force": notices,
+                });
                 context.screen.out(&json(&line)?);
             }
-            Ok(set) => context.screen.out(&format!("{name}: ok, {}", set.digest())),
+            Ok(set) => {
+                for notice in set.not_in_force() {
+                    let colours = context.screen.colours_err();
+                    context.screen.err(&notice.render(annotate_snippets::Level::WARNING, colours));
+                }
+                context.screen.out(&format!("{name}: ok, {}", set.digest()));
+            }
             Err(error) => {
                 exit = error.exit();
                 tell_wrong(context, name, &error, as_json)?;

@@ -91,11 +91,14 @@ struct Lines {
 impl Lines {
     fn show(&mut self, event: &Event) {
         match event {
-            Event::Init { session, model, workspace, cell, .. } => {
+            Event::Init { session, model, workspace, cell, notices, .. } => {
                 let cell = cell.get("summary").and_then(serde_json::Value::as_str).unwrap_or("");
                 let line =
                     format!("session {session}  model {model}\nworkspace {workspace}\ncell {cell}");
                 self.screen.err(&self.screen.paint(Tone::Dim, &line));
+                for notice in notices {
+                    self.screen.err(&self.screen.paint(Tone::Weak, notice));
+                }
             }
             Event::ToolCall { call, tool, arguments } => {
                 self.calls.insert(call.clone(), call_line(tool, arguments));

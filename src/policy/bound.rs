@@ -27,6 +27,17 @@ pub enum BindError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// A hook that tools could rewrite.
+    #[error(
+        "hook `{hook}` runs `{path}`, where tools may write: what it judges could change it; put it \
+         where no rule allows writing, outside the workspace"
+    )]
+    Hook {
+        /// The hook.
+        hook: String,
+        /// The file that it runs, escaped.
+        path: String,
+    },
     /// A pattern of a rule that cannot be built for these places.
     #[error("rule `{rule}` cannot be used here: {problem}")]
     Rule {
@@ -84,7 +95,9 @@ impl BoundPolicy {
             .unwrap_or_default();
         let hooks = hooks_of(set.units());
         let places = places.clone();
-        Ok(Self { set, places, indexes, standing, standing_index, settings, hooks })
+        let bound = Self { set, places, indexes, standing, standing_index, settings, hooks };
+        super::hook_programs::check(&bound)?;
+        Ok(bound)
     }
 
     /// The set.

@@ -160,7 +160,7 @@ fn example_commands(text: &str, places: &Places) -> Option<Vec<CommandUse>> {
     let context = ShellContext {
         cwd: places.workspace.clone(),
         home: places.home.clone(),
-        variables: std::collections::BTreeMap::new(),
+        ..ShellContext::default()
     };
     let commands = analyse(text, &context).commands;
     (!commands.is_empty()).then_some(commands)

@@ -3,12 +3,12 @@
 
 use super::bound::{BindError, BoundPolicy};
 use super::examples;
-use super::file::diagnostic::{Collector, Diagnostics};
+use super::file::diagnostic::{Collector, Diagnostic, Diagnostics};
 use super::file::read;
 use super::file::source::{BUILT_IN_NAMES, Layer, PolicySource, SourceFile, built_in_source};
 use super::rules::globs::Places;
 use super::unit::{Loaded, Unit, compile};
-use super::validate;
+use super::{in_force, validate};
 use crate::base::digest::Digest;
 use std::sync::Arc;
 
@@ -37,6 +37,7 @@ pub fn load(sources: Vec<PolicySource>, resolve: Resolve<'_>) -> Result<PolicySe
         let layer = source.layer;
         let files = chain(source, resolve, &mut collector);
         validate::files(layer, &files, &mut collector);
+        in_force::check(&files, &mut collector);
         let unit = compile(layer, &files, &mut collector);
         examples::run(&unit, &files, &mut collector);
         units.push(Arc::new(unit));
@@ -166,6 +167,12 @@ impl PolicySet {
     pub fn is_at_most(&self, other: &Self) -> bool {
         let keys = |units: &[Arc<Unit>]| units.iter().map(|unit| key(unit)).collect::<Vec<_>>();
         other.groups.iter().all(|theirs| self.groups.iter().any(|ours| keys(ours) == keys(theirs)))
+    }
+
+    /// Settings of any file that this release holds more strictly than they are written.
+    #[must_use]
+    pub fn not_in_force(&self) -> Vec<Diagnostic> {
+        self.units().flat_map(|unit| unit.notices.clone()).collect()
     }
 
     /// The files that were given, without those that they extend.

@@ -14,6 +14,8 @@ mod cell;
 mod difference;
 mod examples;
 pub mod file;
+mod hook_programs;
+mod in_force;
 mod judge;
 mod judgement;
 mod load;

@@ -273,7 +273,7 @@ impl Settings {
             },
             permission: PermissionSettings {
                 ask: texts(&permission.ask),
-                remember: permission.remember,
+                remember: permission.remember.as_ref().map(|remember| remember.value),
                 timeout_ms: permission.timeout_ms.as_ref().map(|timeout| timeout.value),
             },
             require: document.sandbox.require.iter().map(|layer| layer.value).collect(),
@@ -281,7 +281,7 @@ impl Settings {
             identity: document.sandbox.identity.as_ref().map(|identity| identity.value),
             audit: AuditSettings {
                 redact: texts(&document.audit.redact),
-                sign: document.audit.sign,
+                sign: document.audit.sign.as_ref().map(|sign| sign.value),
                 checkpoint_every: document.audit.checkpoint_every.as_ref().map(|every| every.value),
             },
         }

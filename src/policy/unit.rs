@@ -2,7 +2,7 @@
 //! settings are those of the file itself, then of what it extends. Units never share anything: the
 //! strictest answer of all units wins.
 
-use super::file::diagnostic::Collector;
+use super::file::diagnostic::{Collector, Diagnostic};
 use super::file::located::{Located, TokenText, Words};
 use super::file::schema::{
     ArgumentRule, AssignmentRule, CommandRule, Decision, Document, HookEvent, NetworkRule,
@@ -63,6 +63,8 @@ pub(super) struct Unit {
     pub hooks: Vec<Hook>,
     /// Everything that is no rule.
     pub settings: Settings,
+    /// Settings that are held more strictly than they are written.
+    pub notices: Vec<Diagnostic>,
 }
 
 /// A hook.
@@ -116,6 +118,7 @@ pub(super) fn compile(layer: Layer, files: &[Loaded], collector: &mut Collector)
             .map(|r| r.value),
         hooks: Vec::new(),
         settings: Settings::of_chain(files.iter().map(|(_, document)| document)),
+        notices: super::in_force::notices(files),
     };
     for (file, document) in files {
         let mut compiler = compiler.of(file);

@@ -16,11 +16,13 @@ use crate::base::ids::Id;
 use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::request::{BashArguments, Request};
+use crate::call::shell::StandardInput;
 use crate::chain::abort::{AbortSignal, StopCause};
 use crate::chain::cell::CellBase;
 use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
+use crate::policy::Diagnostic;
 use crate::sandbox::{self, Enforced, Finished, Program, SetupFailed, Stdin, Step};
 use crate::tools::execute::recorded;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -59,6 +61,8 @@ pub struct Known {
     pub lost: Vec<String>,
     /// Hard links that go past the policy.
     pub warnings: Vec<String>,
+    /// Settings of the policy that do nothing in this release.
+    pub notices: Vec<String>,
 }
 
 /// Decides about `argv` and runs it. `tell` is given what has to be known before anything runs.
@@ -308,7 +312,8 @@ fn chain(
     let lost = lost(&cell)?;
     let links = hard_links::close(&mut cell, hard_links::EXEC_ENTRIES_MAX)?;
     let warnings = hard_links::warnings(&links, lost.is_empty());
-    let known = Known { lost: lost.clone(), warnings };
+    let notices = policy.set().not_in_force().iter().map(Diagnostic::line).collect();
+    let known = Known { lost: lost.clone(), warnings, notices };
     let chain = Chain {
         abort: abort.clone(),
         guardian: options::guardian(config, &policy)?,
@@ -320,6 +325,7 @@ fn chain(
             home: policy.places().home.clone(),
             role: config.role.clone(),
             task: "run one command".to_owned(),
+            input: if has_no_input() { StandardInput::Empty } else { StandardInput::Stream },
         }),
         person: options::person(&config.environment),
         policy,

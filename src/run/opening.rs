@@ -10,7 +10,7 @@ use crate::audit::record::{
 };
 use crate::base::ids::Id;
 use crate::base::text::Untrusted;
-use crate::policy::{BoundPolicy, PolicySet};
+use crate::policy::{BoundPolicy, Diagnostic, PolicySet};
 use crate::sandbox::Enforced;
 use crate::session::{PolicyPin, RunContext};
 use std::collections::BTreeMap;
@@ -103,6 +103,7 @@ pub(super) fn init(
         role: facts.role.clone(),
         cell: shown,
         warnings: facts.warnings.clone(),
+        notices: policy.not_in_force().iter().map(Diagnostic::line).collect(),
     }
 }
 

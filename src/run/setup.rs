@@ -218,6 +218,7 @@ pub(super) fn assemble(
             home: policy.places().home.clone(),
             role: config.role.clone(),
             task: task.to_owned(),
+            input: crate::call::shell::StandardInput::Empty,
         }),
         person: person(&config.environment),
         policy,
@@ -253,7 +254,11 @@ pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, R
     let redactor = patterns.map(|patterns| Redactor::new(&patterns)).map_err(|error| {
         RunError::Usage(format!("a redaction pattern of `[audit]` cannot be used: {error}"))
     })?;
-    Ok(AuditWriter::open(&directory, session, redactor, Clock::System)?)
+    let writer = AuditWriter::open(&directory, session, redactor, Clock::System)?;
+    Ok(match grounds.policy.audit().checkpoint_every {
+        Some(records) => writer.with_checkpoint_every(records),
+        None => writer,
+    })
 }
 
 /// Where the logs lie; made with mode 0700 if it is missing.

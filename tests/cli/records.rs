@@ -181,6 +181,25 @@ fn exec_is_decided_by_the_same_chain_and_leaves_a_log_of_its_own() {
 }
 
 #[test]
+fn a_script_from_the_input_of_exec_is_not_told_and_so_not_run() {
+    let rig = Rig::new();
+    let work = rig.work();
+    let place = ["exec", "--workspace", work.to_str().unwrap(), "--"];
+    let script = rig.beside("input", "touch made\n");
+    let piped = |words: &[&str]| {
+        let mut command = rig.command(&[&place[..], words].concat());
+        command.stdin(fs::File::open(&script).unwrap());
+        super::rig::Live::start(command).end()
+    };
+    for command in [&["sh"][..], &["bash", "-s"], &["sh", "-c", "cat | sh"], &["env", "sh"]] {
+        piped(command).exits(10).says(&["foreign-code"]);
+    }
+    assert!(!rig.has("made"));
+    assert_eq!(piped(&["cat"]).exits(0).stdout, "touch made\n", "control: text is text");
+    assert_eq!(piped(&["sh", "-c", "cat"]).exits(0).stdout, "touch made\n");
+}
+
+#[test]
 fn exec_passes_its_input_on_and_stops_at_the_time_limit() {
     let rig = Rig::new();
     let policy = rig.policy("[limits]\nwall_ms = 500\nkill_grace_ms = 200\n");

@@ -70,6 +70,21 @@ fn a_log_is_not_continued_when_the_ledger_is_gone() {
 }
 
 #[test]
+fn the_policy_says_how_often_a_checkpoint_comes() {
+    let place = Place::new();
+    let mut writer = place.open().unwrap().with_checkpoint_every(3);
+    writer.append(&session(&place.session)).unwrap();
+    for _ in 0..4 {
+        writer.append(&decision(&Id::new())).unwrap();
+    }
+    drop(writer);
+    let kinds: Vec<_> =
+        split(&place.bytes()).iter().map(|line| value(line)["kind"].clone()).collect();
+    let expected = ["session", "decision", "decision", "checkpoint", "decision", "decision"];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
 fn checkpoints_note_the_head_in_the_ledger() {
     let place = Place::new();
     let calls: Vec<_> = (0..CHECKPOINT_RECORDS).map(|_| decision(&Id::new())).collect();

@@ -297,6 +297,7 @@ impl Rig {
                 home: None,
                 role: None,
                 task: String::new(),
+                input: crate::call::shell::StandardInput::Empty,
             }),
             person: "nobody".to_owned(),
         }

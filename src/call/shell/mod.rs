@@ -12,7 +12,7 @@ mod syntax;
 use crate::base::limits::SHELL_BYTES_MAX;
 use crate::call::effects::{Effects, Span, UnresolvedReason};
 use meaning::state::{Directories, Value};
-use meaning::walk::Analysis;
+use meaning::walk::{Analysis, Input};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use syntax::Origin;
@@ -26,6 +26,18 @@ pub struct ShellContext {
     pub home: Option<PathBuf>,
     /// Other variables of its environment whose values are known.
     pub variables: BTreeMap<String, String>,
+    /// What it reads.
+    pub input: StandardInput,
+}
+
+/// What a command finds at its standard input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StandardInput {
+    /// Nothing, as every tool call.
+    #[default]
+    Empty,
+    /// Text that is not known before it runs: for an interpreter without a script, code.
+    Stream,
 }
 
 /// Analyses a script for `bash -c`.
@@ -44,6 +56,9 @@ pub fn analyse(script: &str, context: &ShellContext) -> Effects {
         inherited.insert("HOME".to_owned(), Value::Known(home.to_owned()));
     }
     let mut analysis = Analysis::new(Directories::one(context.cwd.clone()), inherited);
+    if context.input == StandardInput::Stream {
+        analysis.inherited = Input::Stream;
+    }
     match analysis.script(script, Origin::Offset(0), true) {
         Ok(()) => analysis.effects,
         Err(syntax::TooLarge) => Effects::opaque(UnresolvedReason::TooLarge, script, whole),

@@ -6,8 +6,9 @@ use crate::base::exit::Exit;
 use crate::base::ids::Id;
 use crate::call::ToolCall;
 use crate::call::effects::Effects;
-use crate::call::effects_of::effects;
+use crate::call::effects_of::{Surroundings, effects};
 use crate::call::request::{Request, ToolName};
+use crate::call::shell::StandardInput;
 use crate::policy::cases::{CaseFile, CaseResult, junit, run_cases, tap};
 use crate::policy::{BoundPolicy, Diagnostic, Places};
 use crate::run::policies::{by_name, load_sources};
@@ -88,7 +89,12 @@ fn example_effects(tool: &str, arguments: &serde_json::Value) -> Result<Effects,
         raw_arguments,
     };
     let places = Places::example();
-    Ok(effects(&call.request, &places.workspace, places.home.as_deref()))
+    let surroundings = Surroundings {
+        workspace: &places.workspace,
+        home: places.home.as_deref(),
+        input: StandardInput::Empty,
+    };
+    Ok(effects(&call.request, &surroundings))
 }
 
 /// `stoplog policy lint`

@@ -6,6 +6,7 @@ use crate::base::exit::Exit;
 use crate::base::ids::Id;
 use crate::call::ToolCall;
 use crate::call::request::{Request, ToolName};
+use crate::call::shell::StandardInput;
 use crate::chain::subject::{Setting, Subject};
 use crate::chain::{firewall, hooks};
 use crate::policy::{BoundPolicy, Decision, HookEvent, Judgement, Places, RoleVerdict};
@@ -93,7 +94,8 @@ fn rules(context: &Context, args: &ExplainArgs) -> Result<Rules, CommandError> {
         Places { workspace: workspace.clone(), home: home.clone(), tmp: "/tmp".into(), protected };
     let policy = set.bind(&places).map_err(|error| CommandError::new(Exit::Policy, error))?;
     let role = args.place.role.clone();
-    let setting = Setting { workspace, home, role, task: String::new() };
+    let setting =
+        Setting { workspace, home, role, task: String::new(), input: StandardInput::Empty };
     Ok(Rules { policy, setting, headless: args.headless })
 }
 

@@ -35,6 +35,7 @@ pub fn lint(set: &PolicySet) -> Vec<Diagnostic> {
         linter.paths(unit);
         linter.network(unit);
         linter.tools(unit);
+        linter.found.extend(unit.notices.clone());
     }
     let mut found = linter.found;
     found.sort_by(|left, right| {
@@ -203,15 +204,15 @@ impl Linter {
             match mode {
                 NetworkMode::Off if is_allow => {
                     let message = format!("`{id}` opens nothing: the network is off");
-                    self.warn(&rule.meta, "no-effect", message, "set `mode = \"proxy\"`");
+                    self.warn(&rule.meta, "no-effect", message, "");
                 }
                 NetworkMode::Host if !is_allow => {
                     let message = format!("`{id}` cannot be held: the cell has the host's network");
-                    self.warn(&rule.meta, "not-enforceable", message, "set `mode = \"proxy\"`");
+                    self.warn(&rule.meta, "not-enforceable", message, "set `mode = \"off\"`");
                 }
                 NetworkMode::Off | NetworkMode::Host if !rule.methods.is_empty() => {
                     let message = format!("`{id}` names methods, which only the proxy sees");
-                    self.warn(&rule.meta, "not-enforceable", message, "set `mode = \"proxy\"`");
+                    self.warn(&rule.meta, "not-enforceable", message, "");
                 }
                 NetworkMode::Off | NetworkMode::Proxy | NetworkMode::Host => {}
             }

@@ -33,6 +33,13 @@ impl Diagnostic {
         self.file.place(self.span.start)
     }
 
+    /// The finding in one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let (line, _) = self.place();
+        format!("{}:{line}: {} [{}]", escape(&self.file.name), self.message, self.code)
+    }
+
     /// The error with the line of the file and a caret under the place.
     #[must_use]
     pub fn render(&self, level: Level<'_>, color: bool) -> String {

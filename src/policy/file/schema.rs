@@ -557,7 +557,7 @@ pub struct PermissionSection {
     /// Tools of which every call is asked about, whatever the rules say.
     pub ask: Vec<Located<String>>,
     /// How long an answer may be remembered. Default session.
-    pub remember: Option<Remember>,
+    pub remember: Option<Located<Remember>>,
     /// Time a person has to answer, in milliseconds. Default 300,000.
     pub timeout_ms: Option<Located<u64>>,
 }
@@ -703,8 +703,8 @@ pub enum IdentitySetting {
 pub struct AuditSection {
     /// Regular expressions whose matches are replaced before anything is written.
     pub redact: Vec<Located<String>>,
-    /// Whether checkpoints are signed. Default true.
-    pub sign: Option<bool>,
-    /// Records between two checkpoints. Default 100.
+    /// Whether checkpoints are signed. Nothing signs them yet, so true is an error.
+    pub sign: Option<Located<bool>>,
+    /// Records between two checkpoints. Default 50.
     pub checkpoint_every: Option<Located<u64>>,
 }

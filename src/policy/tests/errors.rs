@@ -34,6 +34,7 @@ fn each_mistake_has_its_code() {
         ("[limits]\nwall_ms = -1", "wrong-type"),
         ("[env]\nset = { LD_PRELOAD = \"x\" }", "code-variable"),
         ("[audit]\nredact = [\"(\"]", "invalid-regex"),
+        ("[audit]\nsign = true", "not-in-force"),
         ("[audit]\nredact = [\"(a{1000}){1000}\"]", "invalid-regex"),
     ] {
         assert_eq!(codes(text), [code], "{text:?}");
