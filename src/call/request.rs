@@ -156,7 +156,7 @@ pub struct ListArguments {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10))]
     pub depth: Option<u64>,
-    /// Also list what .gitignore excludes and hidden names. Default false.
+    /// Also list what git ignores and hidden names. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
 }
@@ -170,7 +170,7 @@ pub struct GlobArguments {
     /// Directory to search. Default: the workspace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Also match what .gitignore excludes and hidden names. Default false.
+    /// Also match what git ignores and hidden names. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
 }
@@ -190,7 +190,7 @@ pub struct GrepArguments {
     /// Match without regard to case. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ignore_case: Option<bool>,
-    /// Also search what .gitignore excludes and hidden names. Default false.
+    /// Also search what git ignores and hidden names. Default false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<bool>,
 }

@@ -58,16 +58,16 @@ fn description(tool: ToolName) -> String {
         ),
         ToolName::Glob => format!(
             "Find files by pattern below a directory, sorted by path, at most {found}. Leaves out \
-             directories and, unless `all` is set, hidden names and what .gitignore excludes."
+             directories and, unless `all` is set, hidden names and what git ignores."
         ),
         ToolName::Grep => format!(
             "Search the lines of files for a regular expression; returns `file:line:text`, at most \
              {found} lines. Passes over binary files and, unless `all` is set, hidden names and \
-             what .gitignore excludes."
+             what git ignores."
         ),
         ToolName::List => format!(
             "List a directory, sorted, at most {found} names; a directory ends with `/`. Leaves out \
-             hidden names and what .gitignore excludes unless `all` is set."
+             hidden names and what git ignores unless `all` is set."
         ),
         ToolName::Read => format!(
             "Read a text file, at most {} lines and {} bytes a page, in whole lines. If the file \

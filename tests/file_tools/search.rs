@@ -30,6 +30,30 @@ fn project() -> Rig {
 }
 
 #[test]
+fn what_a_repository_excludes_for_itself_is_ignored_too() {
+    let rig = project();
+    let names = |path: &str| rig.find("list", json!({"path": path, "depth": 3})).unwrap().names;
+    let before = names(".");
+    assert!(before.iter().any(|name| name == "a/b.txt") && before.iter().any(|n| n == "a.txt"));
+    rig.put(".git/info/exclude", "# local\nb.txt\n/a.txt\nkeep.log\n");
+    assert_eq!(names("."), ["a/", "a/only-top", "keep.log"], "a .gitignore is the stronger one");
+    assert_eq!(names("a"), ["only-top"], "it holds below its repository's top");
+    let grep = rig.grep(json!({"pattern": "needle"})).unwrap();
+    assert_eq!(grep.files, 1);
+    // A repository within has its own, and it does not reach out of it.
+    rig.put("a/sub/.git/info/exclude", "only-top\n");
+    rig.put("a/sub/only-top", "needle\n");
+    rig.put("a/sub/b.txt", "needle\n");
+    assert_eq!(names("."), ["a/", "a/only-top", "a/sub/", "keep.log"]);
+    let all = rig.find("list", json!({"all": true})).unwrap().names;
+    assert!(all.iter().any(|name| name == "a.txt"), "{all:?}");
+    // What is no file of rules, or leads away, is no rule and no error.
+    std::fs::remove_file(rig.inside.join(".git/info/exclude")).unwrap();
+    symlink("/etc/hostname", rig.inside.join(".git/info/exclude")).unwrap();
+    assert!(names(".").iter().any(|name| name == "a.txt"));
+}
+
+#[test]
 fn a_directory_is_listed_sorted_without_what_git_ignores() {
     let rig = project();
     symlink("a", rig.inside.join("link")).unwrap();

@@ -2,8 +2,9 @@
 //!
 //! Each directory is opened beneath the one before it and held, so that what another process swaps
 //! meanwhile cannot lead the walk elsewhere. `.gitignore` files of the walked directories and of
-//! those above them up to the repository's top are respected unless told otherwise, `.git` is never
-//! entered, and names that a protection hides are counted, not given.
+//! those above them up to the repository's top, and the repository's own `.git/info/exclude`, are
+//! respected unless told otherwise, `.git` is never entered, and names that a protection hides are
+//! counted, not given.
 
 use super::Stopwatch;
 use super::beneath::{Place, Places};
@@ -19,7 +20,7 @@ use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes of one `.gitignore` that are read.
+/// Bytes of one file of ignored names that are read.
 const IGNORE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What a walk shall pass over, and when it shall end.
@@ -92,20 +93,19 @@ impl Walker<'_, '_> {
             self.coverage.unreadable += 1;
             return;
         };
-        let own = (!self.options.all)
-            .then(|| read_ignore(directory.as_fd(), &self.start.join(relative)))
-            .flatten();
-        let has_own = own.is_some();
-        self.ignores.extend(own);
+        let above = self.ignores.len();
+        if !self.options.all {
+            let has_git = names.iter().any(|(name, _)| name == ".git");
+            let real = self.start.join(relative);
+            self.ignores.extend(ignores_of(directory.as_fd(), &real, has_git));
+        }
         for (name, kind) in names {
             if self.coverage.stopped.is_some() {
                 break;
             }
             self.name(directory, &relative.join(&name), kind, level);
         }
-        if has_own {
-            self.ignores.pop();
-        }
+        self.ignores.truncate(above);
         if !are_all && self.coverage.stopped.is_none() {
             self.coverage.stopped = Some(Stopped::Entries);
         }
@@ -213,10 +213,11 @@ fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
     for above in start.ancestors() {
         let Ok((place, _)) = places.existing_path(above) else { break };
         let Ok(directory) = open_directory(place.parent.as_fd(), &place.name) else { break };
+        let is_top = kind_at(&directory, OsStr::new(".git")) != FileKind::Other;
         if above != start {
-            found.extend(read_ignore(directory.as_fd(), above));
+            found.extend(ignores_of(directory.as_fd(), above, is_top).into_iter().rev());
         }
-        if kind_at(&directory, OsStr::new(".git")) != FileKind::Other {
+        if is_top {
             break;
         }
     }
@@ -224,10 +225,22 @@ fn ignores_above(places: &Places<'_>, start: &Path) -> Vec<Gitignore> {
     found
 }
 
-/// The rules of the `.gitignore` of one directory; `None` if it has none that can be read.
-fn read_ignore(directory: BorrowedFd<'_>, real: &Path) -> Option<Gitignore> {
+/// The rules of one directory, the weaker ones first: what its repository excludes, if it is the top of
+/// one, and its `.gitignore`. A worktree's `.git` is a file and leads elsewhere; it is not followed.
+fn ignores_of(directory: BorrowedFd<'_>, real: &Path, has_git: bool) -> Vec<Gitignore> {
+    let exclude = || {
+        let git = open_directory(directory, OsStr::new(".git")).ok()?;
+        let info = open_directory(git.as_fd(), OsStr::new("info")).ok()?;
+        read_ignore(info.as_fd(), "exclude", real)
+    };
+    let excluded = has_git.then(exclude).flatten();
+    excluded.into_iter().chain(read_ignore(directory, ".gitignore", real)).collect()
+}
+
+/// The rules of the file `name`, for the names below `real`; `None` if there is none that can be read.
+fn read_ignore(directory: BorrowedFd<'_>, name: &str, real: &Path) -> Option<Gitignore> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK;
-    let fd = open_at(directory, OsStr::new(".gitignore"), flags, Mode::empty()).ok()?;
+    let fd = open_at(directory, OsStr::new(name), flags, Mode::empty()).ok()?;
     let is_file = super::node::facts(fd.as_fd()).ok()?.kind == FileKind::Regular;
     let mut bytes = Vec::new();
     let file = std::fs::File::from(fd);
