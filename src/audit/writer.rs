@@ -7,7 +7,7 @@
 use crate::audit::ledger::{self, Head, HeadEvent, keep_torn};
 use crate::audit::record::{Body, Checkpoint, FORMAT_VERSION, RECORD_BYTES_MAX, Record, Recovered};
 use crate::audit::redact::{Redact as _, Redaction, Redactor};
-use crate::audit::verify::{Anchors, Report, verify_reader};
+use crate::audit::verify::{Anchors, GapKind, Report, verify_reader};
 use crate::audit::{ledger_path, log_path};
 use crate::base::clock::{Clock, rfc3339};
 use crate::base::digest::Digest;
@@ -90,6 +90,8 @@ pub struct AuditWriter {
     since_checkpoint: u64,
     checkpoint_every: u64,
     state: State,
+    /// Calls that had started and had no outcome when the log was opened.
+    unfinished: Vec<Id>,
     redactor: Redactor,
     clock: Clock,
 }
@@ -113,7 +115,7 @@ impl AuditWriter {
             aside = keep_torn(&path, offset, torn)?;
             Ok(())
         })?;
-        let head = verified_head(&path, &contents)?;
+        let (head, unfinished) = verified(&path, &contents)?;
         let ledger = ledger_path(directory);
         let mut writer = Self {
             file,
@@ -123,6 +125,7 @@ impl AuditWriter {
             since_checkpoint: 0,
             checkpoint_every: CHECKPOINT_RECORDS,
             state: State::Opened,
+            unfinished,
             redactor,
             clock,
         };
@@ -172,6 +175,12 @@ impl AuditWriter {
             | Body::Recovered(_) => {}
         }
         Ok(receipt)
+    }
+
+    /// The calls that an earlier process started and of whose end the log it left says nothing.
+    #[must_use]
+    pub fn take_unfinished(&mut self) -> Vec<Id> {
+        std::mem::take(&mut self.unfinished)
     }
 
     /// The number of records and the link of the last.
@@ -245,19 +254,20 @@ impl AuditWriter {
     }
 }
 
-/// The head of what is there, if all of it is as it was written. A ledger that is gone counts as an
+/// The head of what is there, if all of it is as it was written, and its calls without outcome. A ledger that is gone counts as an
 /// empty one, which knows no log: whoever removed it may have cut the log too.
-fn verified_head(path: &Path, contents: &Contents) -> Result<Head, AuditError> {
+fn verified(path: &Path, contents: &Contents) -> Result<(Head, Vec<Id>), AuditError> {
     let mut anchors = Anchors::beside(path)?;
     anchors.ledger.get_or_insert_default();
     let name = path.to_string_lossy();
     let report = verify_reader(&name, contents.complete.as_slice(), &anchors)
         .map_err(|source| JsonlError::Io { action: "read", path: path.to_owned(), source })?;
-    if report.problems.is_empty() {
-        Ok(Head { records: report.records, link: report.head.unwrap_or_else(Digest::zero) })
-    } else {
-        Err(AuditError::Damaged(Box::new(report)))
+    if !report.problems.is_empty() {
+        return Err(AuditError::Damaged(Box::new(report)));
     }
+    let head = Head { records: report.records, link: report.head.unwrap_or_else(Digest::zero) };
+    let gaps = report.gaps.into_iter().filter(|gap| gap.kind == GapKind::StartWithoutOutcome);
+    Ok((head, gaps.map(|gap| gap.call).collect()))
 }
 
 fn recovered(contents: &Contents, aside: &Path) -> Recovered {

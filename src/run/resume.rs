@@ -4,15 +4,14 @@
 use super::error::RunError;
 use super::model::{self, ModelWish};
 use super::options::check_role;
-use super::setup::{self, Grounds, Interrupted, Opened, Surroundings};
+use super::setup::{self, Grounds, Opened, Surroundings};
 use super::{RunConfig, policies};
 use crate::agent::{Parts, Start};
+use crate::audit::log_path;
 use crate::audit::read::Lines;
 use crate::audit::record::{
     Body, PolicyRecord, PolicySourceRecord, Record, Session as SessionRecord,
 };
-use crate::audit::verify::GapKind;
-use crate::audit::{Anchors, log_path, verify};
 use crate::base::clock::Clock;
 use crate::policy::{Layer, PolicySet, PolicySource, differences};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
@@ -49,7 +48,7 @@ pub(super) fn open_session(
     let prepared = setup::prepare(config, &grounds, model)?;
     let words = task.clone().unwrap_or_default();
     let enforced = setup::enforced(config, &grounds)?;
-    let resumed = Some(interrupted(&state.join("audit"), directory.id())?);
+    let resumed = true;
     let opened = Opened { grounds, directory, journal, prepared, task: &words, enforced, resumed };
     let mut parts = setup::assemble(config, opened, surroundings)?;
     let start = recover(&mut parts, task)?;
@@ -111,6 +110,13 @@ fn given_policy(
     policies::load_again(named, &extended, workspace, &config.environment)
 }
 
+/// Stands in every record of a run's start, as it is written; a log is long and holds few of them.
+const SESSION_KIND: &[u8] = b"\"kind\":\"session\"";
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
 /// The last record of a run's start that holds the policy's text.
 pub(super) fn last_start(
     directory: &Path,
@@ -122,6 +128,9 @@ pub(super) fn last_start(
     let mut found = None;
     for line in lines {
         let line = line.map_err(|error| unusable(error.to_string()))?;
+        if !contains(&line.bytes, SESSION_KIND) {
+            continue;
+        }
         let Ok(Record { body: Body::Session(session), .. }) = Record::from_line(&line.bytes) else {
             continue;
         };
@@ -154,14 +163,6 @@ fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError
     let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
     let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
     policies::load_recorded(given, &extended)
-}
-
-/// Calls that the log saw start and not end. Damage is found again, and told, when the log is opened.
-fn interrupted(directory: &Path, session: &crate::base::ids::Id) -> Result<Interrupted, RunError> {
-    let report = verify(&log_path(directory, session), &Anchors::default());
-    let report = report.map_err(|error| RunError::Blocked(error.to_string()))?;
-    let gaps = report.gaps.into_iter().filter(|gap| gap.kind == GapKind::StartWithoutOutcome);
-    Ok(Interrupted { calls: gaps.map(|gap| gap.call).collect() })
 }
 
 fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {

@@ -108,7 +108,7 @@ pub(super) fn new_session(
     // A machine that cannot hold the policy is told before anything is left behind.
     let enforced = enforced(config, &grounds)?;
     let (directory, journal) = grounds.store.create(header, Clock::System)?;
-    let opened = Opened { grounds, directory, journal, prepared, task, enforced, resumed: None };
+    let opened = Opened { grounds, directory, journal, prepared, task, enforced, resumed: false };
     assemble(config, opened, surroundings)
 }
 
@@ -155,14 +155,7 @@ pub(super) struct Opened<'a> {
     pub(super) task: &'a str,
     /// What the kernel holds the cells of the run to.
     pub(super) enforced: Enforced,
-    pub(super) resumed: Option<Interrupted>,
-}
-
-/// What the log of a resumed session says of calls in flight.
-#[derive(Debug, Default)]
-pub(super) struct Interrupted {
-    /// Calls that were started and of whose end nothing is recorded.
-    pub(super) calls: Vec<Id>,
+    pub(super) resumed: bool,
 }
 
 /// Puts the parts of a run together and writes the first records.
@@ -188,11 +181,10 @@ pub(super) fn assemble(
     )?;
     let links = hard_links::close(&mut cell, hard_links::RUN_ENTRIES_MAX)?;
     let cell = Arc::new(cell);
-    let was_resumed = resumed.is_some();
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session)?;
     let facts = RunFacts {
-        resumed: was_resumed,
+        resumed,
         role: opening::role(config, &policy),
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
@@ -201,7 +193,7 @@ pub(super) fn assemble(
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
-    for call in resumed.into_iter().flat_map(|interrupted| interrupted.calls) {
+    for call in log.take_unfinished() {
         log.append(&Body::Outcome(Box::new(unknown_outcome(call)))).map(drop)?;
     }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
@@ -235,7 +227,7 @@ pub(super) fn assemble(
         log,
         background: BackgroundQueue::default(),
         recording: config.recording.clone(),
-        agents_file: config.agents_file && !was_resumed && has_agents_file(&grounds.workspace),
+        agents_file: config.agents_file && !resumed && has_agents_file(&grounds.workspace),
         in_flight: Vec::new(),
         listener,
     })
