@@ -24,6 +24,10 @@ pub(crate) fn encode(request: &ModelRequest) -> ModelRequest {
     encoded
 }
 
+/// Calls of one answer: a small model that has begun to repeat a call would otherwise do so to the token
+/// limit, where all of them are lost.
+const CALLS_MAX: usize = 4;
+
 fn instructions(tools: &[ToolDefinition]) -> String {
     let mut text = String::from(
         "Answer with exactly one JSON object of the form \
@@ -45,9 +49,10 @@ fn schema(tools: &[ToolDefinition]) -> Value {
     let mut definitions = Map::new();
     let calls: Vec<Value> = tools.iter().map(|tool| call_schema(tool, &mut definitions)).collect();
     let items = if calls.is_empty() { json!(false) } else { json!({ "anyOf": calls }) };
+    let calls = json!({"type": "array", "items": items, "maxItems": CALLS_MAX});
     let mut schema = json!({
         "type": "object",
-        "properties": {"text": {"type": "string"}, "calls": {"type": "array", "items": items}},
+        "properties": {"text": {"type": "string"}, "calls": calls},
         "required": ["text", "calls"],
         "additionalProperties": false,
     });
