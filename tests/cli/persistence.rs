@@ -105,6 +105,7 @@ fn b03_the_users_words_are_durable_before_the_model_is_asked() {
 
 #[test]
 fn a22_the_start_of_a_call_is_durable_in_both_files_before_the_call_runs() {
+    // G13, G17
     let rig = Rig::new();
     let script = rig.script(&[bash("touch begun; sleep 60"), answer("done")]);
     let mut live = Live::start(rig.run_command(&script, &[]));
@@ -184,6 +185,7 @@ fn g10_state_is_readable_by_its_owner_alone() {
 
 #[test]
 fn b13_calls_that_change_nothing_run_together_and_results_keep_the_models_order() {
+    // A12, G5
     let rig = Rig::new();
     for name in ["a", "b", "c"] {
         rig.file(name, name);

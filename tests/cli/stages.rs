@@ -59,6 +59,7 @@ fn assert_listed(done: &Done, stage: &str, code: &str) {
 
 #[test]
 fn stage_1_a_call_that_waits_while_the_run_is_stopped_is_refused_by_the_abort_check() {
+    // B14 (1), B15
     let turns = |first: &str| {
         [
             calls(&[
@@ -88,6 +89,7 @@ const ROLES: &str = "[roles]\ndefault = \"reader\"\n[roles.reader]\ntools = [\"r
 
 #[test]
 fn stage_2_a_tool_that_the_role_lacks_is_refused_by_the_role_gate() {
+    // B14 (3), B15, B32
     let rig = Rig::new();
     let policy = rig.policy(ROLES);
     let turns = [write("made", "x"), answer("done")];
@@ -110,6 +112,7 @@ fn hook(argv: &[&str], timeout_ms: u64) -> String {
 
 #[test]
 fn stage_3_a_hook_that_blocks_crashes_hangs_or_babbles_refuses_the_call() {
+    // B14 (4), B15, B31, G9
     let turns = [write("made", "x"), answer("done")];
     let script = |text: &str| hook(&["/bin/sh", "-c", text], 30_000);
     for (policy, code) in [
@@ -159,6 +162,7 @@ fn stage_3_a_hooks_program_may_lie_where_no_tool_sees_it() {
 
 #[test]
 fn stage_4_a_path_and_a_command_that_a_rule_denies_are_refused_by_the_firewall() {
+    // B14 (5), B15, B31
     let rule = "[[command.rule]]\nid = \"no-touch\"\ndecision = \"deny\"\nreason = \"not here\"\n\
         program = \"touch\"\n[[path.rule]]\nid = \"no-made\"\ndecision = \"deny\"\n\
         reason = \"not there\"\naccess = [\"write\"]\npaths = [\"{workspace}/made\"]\n";
@@ -182,6 +186,7 @@ fn stage_4_a_path_and_a_command_that_a_rule_denies_are_refused_by_the_firewall()
 
 #[test]
 fn stage_5_a_call_that_the_guardian_refuses_or_fails_to_review_is_refused() {
+    // B14 (6), B15, B31, G10
     let turns = [write("made", "x"), answer("done")];
     let says = |text: &str| json!({"text": text});
     let pass = says(r#"{"risk":"low","verdict":"pass","reason":"a new file"}"#);
@@ -212,6 +217,7 @@ fn stage_5_a_call_that_the_guardian_refuses_or_fails_to_review_is_refused() {
 
 #[test]
 fn stage_6_what_needs_a_person_is_refused_where_nobody_can_be_asked() {
+    // B14 (7), B15, B31, G11
     let turns = [bash("touch made"), answer("done")];
     let rig = Rig::new();
     let policy = rig.policy(

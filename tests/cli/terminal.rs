@@ -3,6 +3,7 @@
 use super::pty::{Pty, Streams};
 use super::rig::{Done, Rig, answer, bash};
 use serde_json::Value;
+use std::time::Duration;
 
 const ASKS: &str = "[[command.rule]]\nid = \"ask-touch\"\ndecision = \"ask\"\n\
     reason = \"ask first\"\nprogram = \"touch\"\n";
@@ -53,6 +54,20 @@ fn stage_6_a_person_who_says_no_or_anything_else_refuses_the_call() {
         );
         assert_eq!(rig.records_of("grant")[0]["approved"], false);
     }
+}
+
+#[test]
+fn g07_the_tools_clock_does_not_run_while_a_person_thinks() {
+    let rig = Rig::new();
+    let limit = rig.beside("limit.toml", "version = 1\n[limits]\nwall_ms = 4000\n");
+    let turns = [bash("touch made"), answer("done")];
+    let asks = rig.policy(ASKS);
+    let mut person = start(&rig, &turns, &[&asks, &limit]);
+    person.sees("Allow?");
+    std::thread::sleep(Duration::from_millis(4_500));
+    person.types("y\n");
+    drop(person.ends().0.exits(0));
+    assert!(rig.has("made"));
 }
 
 #[test]

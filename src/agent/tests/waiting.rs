@@ -56,6 +56,7 @@ fn background_results_keep_a_run_going_for_three_rounds_in_a_row() {
 
 #[test]
 fn a_real_call_begins_the_count_anew() {
+    // G6: what keeps a run going without end costs iterations.
     // B25
     let mut rig = Rig::new();
     rig.watch = Some(produce(rig.background.clone(), 99));
