@@ -111,14 +111,15 @@ impl HttpModel {
         refused && !self.without_temperature.swap(true, Ordering::Relaxed)
     }
 
-    fn body(&self, request: &ModelRequest) -> String {
-        if self.without_temperature.load(Ordering::Relaxed) {
+    fn body(&self, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
+        let body = if self.without_temperature.load(Ordering::Relaxed) {
             let temperature = Temperature::Omit;
             let endpoint = Endpoint { temperature, ..self.endpoint.clone() };
             adapter::body(&endpoint, request)
         } else {
             adapter::body(&self.endpoint, request)
-        }
+        };
+        body.map_err(|error| adapter::invalid(format!("the request cannot be written: {error}")))
     }
 
     async fn exchange(
@@ -126,7 +127,7 @@ impl HttpModel {
         request: &ModelRequest,
         on_event: Sink<'_>,
     ) -> Result<Answer, ModelError> {
-        let body = self.body(request);
+        let body = self.body(request)?;
         let sending =
             self.client.post(self.url.clone()).headers(self.headers.clone()).body(body).send();
         // A whole answer comes only when the model has finished.

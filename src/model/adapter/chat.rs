@@ -9,7 +9,7 @@ use crate::model::message::{
 };
 use crate::model::providers::{Endpoint, ThinkingStyle, TokenKey};
 use crate::model::sse::SseEvent;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
@@ -21,21 +21,30 @@ const MESSAGE_BYTES: usize = 128;
 
 /// The request document. The conversation is written message by message: it may hold megabytes, of
 /// which no second copy is made.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> String {
-    let mut text = Value::Object(settings(endpoint, request)).to_string();
+pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
+    let mut body = serde_json::to_vec(&settings(endpoint, request))?;
     let expected = request.bytes() + request.messages.len() * MESSAGE_BYTES;
-    text.reserve(expected + expected / 16);
+    body.reserve(expected + expected / 16);
     // The settings are an object that is not empty.
-    text.pop();
-    text.push_str(",\"messages\":[");
+    body.pop();
+    body.extend_from_slice(b",\"messages\":[");
     for (number, message) in messages(endpoint, request).enumerate() {
         if number > 0 {
-            text.push(',');
+            body.push(b',');
         }
-        text.push_str(&message.to_string());
+        serde_json::to_writer(&mut body, &message)?;
     }
-    text.push_str("]}");
-    text
+    body.extend_from_slice(b"]}");
+    Ok(body)
+}
+
+/// A message as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'r> {
+    Words { role: &'static str, content: &'r str },
+    Result { role: &'static str, tool_call_id: &'r str, content: &'r str },
+    Assistant(Value),
 }
 
 /// Everything but the conversation.
@@ -106,16 +115,16 @@ fn tools(request: &ModelRequest) -> Value {
 fn messages<'r>(
     endpoint: &'r Endpoint,
     request: &'r ModelRequest,
-) -> impl Iterator<Item = Value> + 'r {
-    let system =
-        (!request.system.is_empty()).then(|| json!({"role": "system", "content": request.system}));
+) -> impl Iterator<Item = Written<'r>> {
+    let system = Written::Words { role: "system", content: &request.system };
+    let system = Some(system).filter(|_| !request.system.is_empty());
     let conversation = request.messages.iter().map(|message| match message {
-        Message::User { content } => json!({"role": "user", "content": content}),
+        Message::User { content } => Written::Words { role: "user", content },
         Message::Assistant { content, thinking, tool_calls } => {
-            assistant(endpoint, content.as_deref(), thinking, tool_calls)
+            Written::Assistant(assistant(endpoint, content.as_deref(), thinking, tool_calls))
         }
         Message::Tool { call_id, name: _, content, is_error: _ } => {
-            json!({"role": "tool", "tool_call_id": call_id, "content": content})
+            Written::Result { role: "tool", tool_call_id: call_id, content }
         }
     });
     system.into_iter().chain(conversation)

@@ -30,11 +30,14 @@ pub(crate) enum Progress {
 }
 
 /// The request document for `endpoint`.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> String {
+///
+/// # Errors
+/// A value that JSON cannot hold.
+pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
     match endpoint.adapter {
         AdapterKind::Chat => chat::body(endpoint, request),
-        AdapterKind::Anthropic => anthropic::body(endpoint, request).to_string(),
-        AdapterKind::Responses => responses::body(endpoint, request).to_string(),
+        AdapterKind::Anthropic => serde_json::to_vec(&anthropic::body(endpoint, request)),
+        AdapterKind::Responses => serde_json::to_vec(&responses::body(endpoint, request)),
     }
 }
 

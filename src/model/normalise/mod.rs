@@ -75,7 +75,7 @@ impl Normaliser {
         let Some(Message::Assistant { content, thinking, tool_calls }) = view.get(place) else {
             return;
         };
-        let content = content.clone().filter(|text| !text.trim().is_empty());
+        let content = content.clone().filter(|text| !is_blank(text));
         if content.is_none() && tool_calls.is_empty() {
             self.repairs.push(Repair::EmptyAssistant { message: place });
             self.take_turn(view, place + 1, end);
@@ -184,7 +184,7 @@ impl Normaliser {
     }
 
     fn with_text(&mut self, content: &Arc<str>, substitute: &str, message: usize) -> Arc<str> {
-        if content.trim().is_empty() {
+        if is_blank(content) {
             self.repairs.push(Repair::EmptyText { message });
             return substitute.into();
         }
@@ -235,6 +235,11 @@ fn cut_place(messages: &[Message], messages_max: usize) -> usize {
         .find(is_user)
         .or_else(|| (0..messages.len()).rev().find(is_user))
         .unwrap_or(0)
+}
+
+/// Whether a text says nothing. Looked at from its end: output may begin with any amount of white space.
+fn is_blank(text: &str) -> bool {
+    text.trim_end().is_empty()
 }
 
 fn is_object(arguments: &str) -> bool {
