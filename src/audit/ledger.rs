@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// Tries to get the ledger's lock before giving up; with [`LOCK_WAIT`] between them five seconds in
 /// all, a thousand times what an append takes.
-const LOCK_TRIES: u32 = 1_000;
-/// Wait between two tries.
-const LOCK_WAIT: Duration = Duration::from_millis(5);
+const LOCK_TRIES: u32 = 5_000;
+/// Wait between two tries: what an append takes.
+const LOCK_WAIT: Duration = Duration::from_millis(1);
 
 /// How many records a log held, and the link of the last of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -80,6 +80,16 @@ enum State {
     Ended,
 }
 
+/// When a record reaches the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    Now,
+    /// Now, and it may use the disk held in reserve.
+    FromReserve,
+    /// With the next record.
+    WithNext,
+}
+
 /// The writer of one session's log.
 #[derive(Debug)]
 pub struct AuditWriter {
@@ -132,7 +142,7 @@ impl AuditWriter {
         writer.note_head(HeadEvent::Opened)?;
         if !contents.torn.is_empty() {
             let recovered = recovered(&contents, &aside);
-            writer.write(Body::Recovered(recovered))?;
+            writer.write(Body::Recovered(recovered), Flush::Now)?;
         }
         Ok(writer)
     }
@@ -149,11 +159,24 @@ impl AuditWriter {
     /// # Errors
     /// [`AuditError`]; the log is then as before, and every later append but that of `end` fails.
     pub fn append(&mut self, body: &Body) -> Result<Receipt, AuditError> {
+        self.append_as(body, Flush::Now)
+    }
+
+    /// The same without a flush of its own and so without a receipt: the next append flushes both. For
+    /// a record on which nothing waits and that another one follows at once.
+    ///
+    /// # Errors
+    /// As [`Self::append`].
+    pub fn append_unflushed(&mut self, body: &Body) -> Result<(), AuditError> {
+        self.append_as(body, Flush::WithNext).map(drop)
+    }
+
+    fn append_as(&mut self, body: &Body, flush: Flush) -> Result<Receipt, AuditError> {
         self.check_place(body)?;
         if self.since_checkpoint >= self.checkpoint_every && self.state == State::Running {
             self.write_checkpoint()?;
         }
-        let receipt = self.write(body.clone())?;
+        let receipt = self.write(body.clone(), flush)?;
         match body {
             Body::End(_) => {
                 self.state = State::Ended;
@@ -197,7 +220,8 @@ impl AuditWriter {
 
     fn write_checkpoint(&mut self) -> Result<(), AuditError> {
         let Head { records, link } = self.head;
-        self.write(Body::Checkpoint(Checkpoint { records, head: link, signature: None }))?;
+        let checkpoint = Checkpoint { records, head: link, signature: None };
+        self.write(Body::Checkpoint(checkpoint), Flush::Now)?;
         self.since_checkpoint = 0;
         self.note_head(HeadEvent::Checkpoint)
     }
@@ -219,14 +243,14 @@ impl AuditWriter {
         }
     }
 
-    fn write(&mut self, mut body: Body) -> Result<Receipt, AuditError> {
+    fn write(&mut self, mut body: Body, flush: Flush) -> Result<Receipt, AuditError> {
         body.redact(&mut Redaction::new(&self.redactor));
-        let is_end = matches!(body, Body::End(_));
+        let flush = if matches!(body, Body::End(_)) { Flush::FromReserve } else { flush };
         let sequence = self.head.records + 1;
         let time = rfc3339(self.clock.now_ms());
         let prev = self.head.link;
         let line = Record { v: FORMAT_VERSION, seq: sequence, time, prev, body }.to_line()?;
-        let result = self.write_line(&line, is_end);
+        let result = self.write_line(&line, flush);
         if result.is_err() {
             self.state = State::Stopped;
         }
@@ -237,14 +261,14 @@ impl AuditWriter {
         Ok(Receipt { sequence, link })
     }
 
-    fn write_line(&mut self, line: &[u8], is_end: bool) -> Result<(), AuditError> {
+    fn write_line(&mut self, line: &[u8], flush: Flush) -> Result<(), AuditError> {
         if line.len() > RECORD_BYTES_MAX {
             return Err(AuditError::TooLarge { bytes: line.len() });
         }
-        if is_end {
-            self.file.append_from_reserve(line)?;
-        } else {
-            self.file.append(line)?;
+        match flush {
+            Flush::Now => self.file.append(line)?,
+            Flush::FromReserve => self.file.append_from_reserve(line)?,
+            Flush::WithNext => self.file.append_unflushed(line)?,
         }
         Ok(())
     }
