@@ -25,7 +25,7 @@ use crate::agent::events::{Listener, RunResult};
 use crate::agent::{Agent, Start};
 use crate::chain::abort::AbortSignal;
 use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
-use crate::sandbox::Namespaces;
+use crate::sandbox::{self, Namespaces};
 use environment::Environment;
 use memory::Memory;
 use model::ModelWish;
@@ -145,6 +145,8 @@ pub async fn run_once(
     memory: &Memory,
     listener: Listener,
 ) -> Result<RunResult, RunError> {
+    // The next child starts while the policy is read, and later while the model is waited for.
+    let _ready = sandbox::ready_always();
     let abort = AbortSignal::new();
     let _listening = signals::listen(&abort)?;
     let surroundings = Surroundings { abort: &abort, memory, listener };

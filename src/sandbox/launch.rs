@@ -1,18 +1,14 @@
-//! Start of a cell, seen from the supervisor: descriptors, the own binary again, the first report.
-//!
-//! The child is started by `posix_spawn`, whose cost does not grow with the supervisor's memory and
-//! which runs none of our code between fork and exec. Callable from any thread.
+//! Start of a cell, seen from the supervisor: descriptors, a child that takes them, the first report.
+//! Callable from any thread.
 
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
-use super::running::{Monitor, Pipes, Running};
+use super::running::{Pipes, Running};
+use super::spare::{self, Ready, Spare};
 use super::spec::{Degraded, Identity, Layer, Namespaces, Program, SandboxSpec, Stdin};
-use super::wire::{self, ReportReader, SetupReport};
-use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
-use nix::sys::signal::SigSet;
+use super::wire::{self, CELL_DESCRIPTORS, ReportReader, SetupReport};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
-use rustix::io::fcntl_dupfd_cloexec;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::ffi::CStr;
 use std::io;
@@ -25,8 +21,6 @@ use std::time::{Duration, Instant};
 pub(super) const CHILD_ARGUMENT: &CStr = c"--stoplog-cell-child";
 /// Time in which a child must report: a grant on a dead network file system must not hang a run.
 const SETUP_TIME_MAX: Duration = Duration::from_secs(30);
-/// Descriptors for the child are moved above the numbers that they end up at.
-const DESCRIPTOR_FLOOR: i32 = 16;
 
 /// Whether this machine is known to refuse namespaces, so that later launches do not try again.
 static NAMESPACES_REFUSED: AtomicBool = AtomicBool::new(false);
@@ -49,6 +43,16 @@ impl Launcher {
     #[must_use]
     pub fn with_executable(executable: impl Into<PathBuf>) -> Self {
         Self { executable: executable.into() }
+    }
+
+    /// Starts a child that the next launch takes, so that it is spared the wait for it.
+    pub fn ready_once(&self) -> Ready {
+        Ready::once(&self.executable)
+    }
+
+    /// The same for the next launch and for each one after it.
+    pub fn ready_always(&self) -> Ready {
+        Ready::always(&self.executable)
     }
 
     /// Starts a cell and waits until its program runs or a step failed.
@@ -85,45 +89,18 @@ impl Launcher {
 
     fn attempt(&self, spec: &SandboxSpec) -> Result<Running, SetupFailed> {
         let (ours, theirs) = descriptors(spec)?;
-        let monitor = Monitor::new(self.spawn(&theirs)?, ours.lifeline);
+        let child = spare::take(&self.executable)?;
+        let monitor = match child.become_cell(&theirs) {
+            Ok(monitor) => monitor,
+            // A spare child may have been killed while it waited; a new one has not.
+            Err(_) => Spare::start(&self.executable)?.become_cell(&theirs)?,
+        };
         drop(theirs);
+        // While the child builds its cell there is nothing else to do here.
+        spare::refill(&self.executable);
         let enforced = first_report(&ours.setup)?;
         Running::new(monitor, ours.pipes, enforced, spec)
     }
-
-    fn spawn(&self, theirs: &Theirs) -> Result<rustix::process::Pid, SetupFailed> {
-        let mut actions = PosixSpawnFileActions::init().map_err(io::Error::from).at(Step::Spawn)?;
-        for (number, descriptor) in (0..).zip(&theirs.0) {
-            actions
-                .add_dup2(descriptor.as_raw_fd(), number)
-                .map_err(io::Error::from)
-                .at(Step::Spawn)?;
-        }
-        let attributes = spawn_attributes().map_err(io::Error::from).at(Step::Spawn)?;
-        let arguments = [c"stoplog", CHILD_ARGUMENT];
-        let pid = posix_spawn::<_, &CStr, &CStr>(
-            self.executable.as_path(),
-            &actions,
-            &attributes,
-            &arguments,
-            &[],
-        )
-        .map_err(io::Error::from)
-        .at(Step::Spawn)?;
-        rustix::process::Pid::from_raw(pid.as_raw())
-            .ok_or_else(|| SetupFailed::because(Step::Spawn, "the kernel gave no process id"))
-    }
-}
-
-/// Every signal at its default and none blocked, whatever the supervisor has done to its own.
-fn spawn_attributes() -> nix::Result<PosixSpawnAttr> {
-    let mut attributes = PosixSpawnAttr::init()?;
-    attributes.set_flags(
-        PosixSpawnFlags::POSIX_SPAWN_SETSIGDEF | PosixSpawnFlags::POSIX_SPAWN_SETSIGMASK,
-    )?;
-    attributes.set_sigdefault(&SigSet::all())?;
-    attributes.set_sigmask(&SigSet::empty())?;
-    Ok(attributes)
 }
 
 /// What can be said about a spec without asking the kernel.
@@ -193,13 +170,9 @@ fn refuses_namespaces(failed: &SetupFailed) -> bool {
     failed.step.needs_namespaces() && refusals.contains(&failed.errno)
 }
 
-/// The child's descriptors, by the number they end up at.
-struct Theirs(Vec<OwnedFd>);
-
 /// The supervisor's ends.
 struct Ours {
     setup: OwnedFd,
-    lifeline: OwnedFd,
     pipes: Pipes,
 }
 
@@ -207,7 +180,9 @@ fn pipe() -> Result<(OwnedFd, OwnedFd), SetupFailed> {
     pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)
 }
 
-fn descriptors(spec: &SandboxSpec) -> Result<(Ours, Theirs), SetupFailed> {
+/// Both ends of everything that connects a cell with its supervisor; the child's in the order that
+/// `wire` names.
+fn descriptors(spec: &SandboxSpec) -> Result<(Ours, [OwnedFd; CELL_DESCRIPTORS]), SetupFailed> {
     let (stdin_ours, stdin) = standard_input(&spec.program)?;
     let (stdout_ours, stdout) = pipe()?;
     let (stderr_ours, stderr) = if spec.limits.merge_output {
@@ -218,17 +193,11 @@ fn descriptors(spec: &SandboxSpec) -> Result<(Ours, Theirs), SetupFailed> {
     };
     let (setup, setup_theirs) = pipe()?;
     let (outcome, outcome_theirs) = pipe()?;
-    let (lifeline_theirs, lifeline) = pipe()?;
     let spec = wire::encode_spec(spec).at(Step::Wire)?;
-    // The order is the numbering that `wire` names.
-    let theirs = [stdin, stdout, stderr, spec, setup_theirs, outcome_theirs, lifeline_theirs]
-        .into_iter()
-        .map(|descriptor| fcntl_dupfd_cloexec(&descriptor, DESCRIPTOR_FLOOR))
-        .collect::<Result<_, _>>()
-        .at(Step::Descriptors)?;
+    let theirs = [stdin, stdout, stderr, spec, setup_theirs, outcome_theirs];
     let pipes =
         Pipes { stdin: stdin_ours, stdout: Some(stdout_ours), stderr: stderr_ours, outcome };
-    Ok((Ours { setup, lifeline, pipes }, Theirs(theirs)))
+    Ok((Ours { setup, pipes }, theirs))
 }
 
 /// The program's standard input, and our end when it is a pipe.

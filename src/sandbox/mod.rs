@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! supervisor            monitor                init (pid 1)          program
-//! launch ──spawn──────> own binary again
+//! launch ──spawn──────> own binary again,
+//!                       perhaps long before
 //!   spec in a memfd     control group ──clone──> namespaces, view,
 //!   <── set-up pipe ────────────────────────── privileges ──fork──> limits, Landlock, report,
 //!   <── outcome pipe ── waits, cleans up <──── reaps, kills          seccomp, exec
@@ -21,6 +22,7 @@ mod lossless;
 pub mod probe;
 mod running;
 pub mod seccomp;
+mod spare;
 mod spec;
 mod sys;
 mod wire;
@@ -31,6 +33,7 @@ pub use enforced::{Enforced, LimitsHeld, SetupFailed, Step};
 pub use hard_links::{HardLinks, SecondName, hard_links};
 pub use launch::{Launcher, harden_supervisor};
 pub use running::{Cancel, Exit, Finished, Resources, Running};
+pub use spare::Ready;
 pub use spec::{
     Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
     MaskPattern, Namespaces, Network, Program, SandboxSpec, ScratchFile, Stdin,
@@ -41,6 +44,16 @@ pub use wire::ProtectedName;
 #[must_use]
 pub fn loses_nothing(spec: &SandboxSpec) -> bool {
     launch::needs_namespaces(spec).is_some()
+}
+
+/// Starts a child that the next launch of this binary takes, so that it is spared the wait for it.
+pub fn ready_once() -> Ready {
+    Launcher::default().ready_once()
+}
+
+/// The same for the next launch and for each one after it, as long as the value lives.
+pub fn ready_always() -> Ready {
+    Launcher::default().ready_always()
 }
 
 /// Starts a cell from this binary and waits until its program runs or a step failed.

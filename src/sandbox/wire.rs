@@ -1,7 +1,7 @@
 //! What passes between supervisor and child: the spec one way, reports the other.
 //!
-//! The spec travels in a sealed memory file that the child inherits, never in arguments or the
-//! environment, which others on a shared machine can read. Reports are JSON lines on two pipes:
+//! The spec travels in a sealed memory file whose descriptor the child is handed with those of its
+//! streams, never in arguments or the environment, which others on a shared machine can read. Reports are JSON lines on two pipes:
 //! set-up (ends when the program starts) and outcome (ends when the last process is gone). Every
 //! length that comes from the other side is checked before memory is taken for it.
 
@@ -9,9 +9,15 @@ use super::enforced::{Enforced, SetupFailed};
 use super::spec::SandboxSpec;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
 /// Bytes of an encoded spec: a file job with a large file in it, and ten thousand masks.
@@ -19,8 +25,9 @@ const SPEC_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Bytes of all reports on one pipe: a long list of protected names still fits.
 const REPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
-/// Descriptors of the child, by their fixed numbers. 0 to 2 are the program's own.
-pub(super) const SPEC_DESCRIPTOR: i32 = 3;
+/// Descriptors of the child, by their fixed numbers. 0 to 2 are the program's own. This one brings the
+/// descriptors of a cell; until then 0 to 2, 4 and 5 are the null device.
+pub(super) const CONTROL_DESCRIPTOR: i32 = 3;
 /// Write end of the set-up pipe.
 pub(super) const SETUP_DESCRIPTOR: i32 = 4;
 /// Write end of the outcome pipe.
@@ -29,6 +36,10 @@ pub(super) const OUTCOME_DESCRIPTOR: i32 = 5;
 pub(super) const LIFELINE_DESCRIPTOR: i32 = 6;
 /// First number that nothing of ours is at.
 pub(super) const FIRST_FREE_DESCRIPTOR: u32 = 7;
+
+/// What the control socket brings: standard input, output and error, the spec, and the write ends of
+/// the set-up and the outcome pipe.
+pub(super) const CELL_DESCRIPTORS: usize = 6;
 
 /// Order on the lifeline: tell every process of the tree to end.
 pub(super) const ORDER_END: u8 = b'T';
@@ -99,6 +110,46 @@ pub(super) fn sealed_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
     let seals = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE;
     fcntl_add_seals(&file, seals)?;
     Ok(file.into())
+}
+
+/// Sends the descriptors of a cell in one message.
+pub(super) fn send_descriptors(
+    to: impl AsFd,
+    descriptors: &[OwnedFd; CELL_DESCRIPTORS],
+) -> io::Result<()> {
+    let borrowed = descriptors.each_ref().map(AsFd::as_fd);
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    rights.push(SendAncillaryMessage::ScmRights(&borrowed));
+    loop {
+        match sendmsg(&to, &[IoSlice::new(b"c")], &mut rights, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
+/// Waits for the descriptors of a cell; `None` when there will be none.
+pub(super) fn receive_descriptors(
+    from: impl AsFd,
+) -> io::Result<Option<[OwnedFd; CELL_DESCRIPTORS]>> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
+    let mut rights = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0_u8; 1];
+    loop {
+        let bytes = &mut [IoSliceMut::new(&mut byte)];
+        match recvmsg(&from, bytes, &mut rights, RecvFlags::CMSG_CLOEXEC) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(message) if message.bytes == 0 => return Ok(None),
+            Ok(_) => break,
+        }
+    }
+    let received = rights.drain().find_map(|message| {
+        let RecvAncillaryMessage::ScmRights(descriptors) = message else { return None };
+        <[OwnedFd; CELL_DESCRIPTORS]>::try_from(descriptors.collect::<Vec<_>>()).ok()
+    });
+    received.map(Some).ok_or_else(|| io::Error::other("the cell's descriptors did not arrive"))
 }
 
 /// Encodes a spec for the child.

@@ -12,6 +12,7 @@ mod ending;
 mod hard_links;
 mod limits;
 mod masks;
+mod ready;
 mod rig;
 mod view;
 

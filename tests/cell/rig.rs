@@ -91,8 +91,12 @@ impl Rig {
 }
 
 pub(crate) fn launcher() -> Launcher {
+    Launcher::with_executable(executable())
+}
+
+pub(crate) fn executable() -> PathBuf {
     let copied = std::env::var_os(COPIED_BINARY).map(PathBuf::from);
-    Launcher::with_executable(copied.unwrap_or_else(|| env!("CARGO_BIN_EXE_stoplog").into()))
+    copied.unwrap_or_else(|| env!("CARGO_BIN_EXE_stoplog").into())
 }
 
 pub(crate) fn stdout(finished: &Finished) -> String {

@@ -19,9 +19,10 @@ mod sweep;
 mod view;
 
 use super::enforced::{AtStep, SetupFailed, Step};
-use super::spec::SandboxSpec;
 use super::{launch, sys, wire};
 use rustix::fd::OwnedFd;
+use rustix::io::{DupFlags, dup3};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -36,7 +37,7 @@ pub fn child_entry(serve: Serve) -> Option<ExitCode> {
     (first.as_encoded_bytes() == launch::CHILD_ARGUMENT.to_bytes()).then(|| monitor::run(serve))
 }
 
-/// What the launcher placed at fixed numbers.
+/// The ends of the pipes to the supervisor, at their fixed numbers.
 struct Inherited {
     setup: OwnedFd,
     outcome: OwnedFd,
@@ -44,19 +45,27 @@ struct Inherited {
 }
 
 impl Inherited {
-    /// Takes the descriptors and the spec, and closes everything else.
-    fn take() -> Result<(Self, SandboxSpec), SetupFailed> {
-        sys::close_from(wire::FIRST_FREE_DESCRIPTOR).at(Step::CloseDescriptors)?;
-        let first = u32::try_from(wire::SPEC_DESCRIPTOR).map_err(std::io::Error::other);
-        sys::close_from_at_exec(first.at(Step::Wire)?).at(Step::CloseDescriptors)?;
-        let spec = sys::take_inherited(wire::SPEC_DESCRIPTOR).at(Step::Wire)?;
-        let inherited = Self {
+    /// Waits for the descriptors of a cell and puts them where they belong; with them comes the spec.
+    /// `None` when this child is not needed.
+    fn wait() -> Result<Option<(Self, OwnedFd)>, SetupFailed> {
+        let control = sys::take_inherited(wire::CONTROL_DESCRIPTOR).at(Step::Wire)?;
+        let mut inherited = Self {
             setup: sys::take_inherited(wire::SETUP_DESCRIPTOR).at(Step::Wire)?,
             outcome: sys::take_inherited(wire::OUTCOME_DESCRIPTOR).at(Step::Wire)?,
             lifeline: sys::take_inherited(wire::LIFELINE_DESCRIPTOR).at(Step::Wire)?,
         };
-        let spec = wire::decode_spec(spec).at(Step::Wire)?;
-        Ok((inherited, spec))
+        let Some(received) = wire::receive_descriptors(&control).at(Step::Wire)? else {
+            return Ok(None);
+        };
+        drop(control);
+        let [stdin, stdout, stderr, spec, setup, outcome] = received;
+        // First of all the way to tell what fails.
+        dup3(&setup, &mut inherited.setup, DupFlags::CLOEXEC).at(Step::Descriptors)?;
+        dup3(&outcome, &mut inherited.outcome, DupFlags::CLOEXEC).at(Step::Descriptors)?;
+        dup2_stdin(&stdin).at(Step::Descriptors)?;
+        dup2_stdout(&stdout).at(Step::Descriptors)?;
+        dup2_stderr(&stderr).at(Step::Descriptors)?;
+        Ok(Some((inherited, spec)))
     }
 }
 

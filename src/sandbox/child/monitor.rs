@@ -13,7 +13,7 @@ use super::init::{self, Orders, Start};
 use super::privileges::Ids;
 use super::sentinel::Sentinel;
 use super::{Inherited, Serve, release_standard_streams, sweep, sys};
-use nix::sched::CloneFlags;
+use nix::sched::{CloneFlags, setns, unshare};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -27,21 +27,27 @@ use std::process::ExitCode;
 
 /// Runs the child's whole life. The copies of this process never return here.
 pub(super) fn run(serve: Serve) -> ExitCode {
-    let (inherited, spec) = match Inherited::take() {
-        Ok(taken) => taken,
-        Err(failed) => {
-            // Without the set-up pipe there is nobody to tell; the exit code says it.
-            if let Ok(setup) = sys::take_inherited(wire::SETUP_DESCRIPTOR) {
-                drop(wire::send(setup, &SetupReport::Failed(failed)));
-            }
-            return ExitCode::FAILURE;
-        }
+    let waited = stand_apart().map(|()| EarlyNetwork::make()).and_then(|network| {
+        let inherited = Inherited::wait()?;
+        Ok(inherited.map(|(inherited, spec)| (inherited, spec, network)))
+    });
+    let (inherited, spec, network) = match waited {
+        Ok(Some(taken)) => taken,
+        Ok(None) => return ExitCode::SUCCESS,
+        // There is nobody to tell yet; the supervisor sees that the pipes end.
+        Err(_) => return ExitCode::FAILURE,
     };
     let Inherited { setup, outcome, lifeline } = inherited;
-    match supervise(&spec, Wires { setup: &setup, outcome: &outcome, lifeline: &lifeline }, serve) {
-        Ok(watched) => {
+    let wires = Wires { setup: &setup, outcome: &outcome, lifeline: &lifeline };
+    let started = wire::decode_spec(spec).at(Step::Wire).and_then(|spec| {
+        let network = network.settle(&spec)?;
+        let watched = supervise(&spec, network, wires, serve)?;
+        Ok((watched, spec.quarantine))
+    });
+    match started {
+        Ok((watched, quarantine)) => {
             drop(setup);
-            watched.until_over(spec.quarantine.as_deref(), &outcome, &lifeline)
+            watched.until_over(quarantine.as_deref(), &outcome, &lifeline)
         }
         Err(failed) => {
             drop(wire::send(&setup, &SetupReport::Failed(failed)));
@@ -72,16 +78,70 @@ enum Kind {
     Program,
 }
 
-fn supervise(spec: &SandboxSpec, wires: Wires<'_>, serve: Serve) -> Result<Watched, SetupFailed> {
-    setsid().at(Step::Session)?;
+/// What this process is from its first moment on, also while it waits to be needed: without anything
+/// that it was not handed, out of reach of others of the same user, in a session of its own and in
+/// nobody's directory.
+fn stand_apart() -> Result<(), SetupFailed> {
+    sys::close_from(wire::FIRST_FREE_DESCRIPTOR).at(Step::CloseDescriptors)?;
+    let first = u32::try_from(wire::CONTROL_DESCRIPTOR).map_err(io::Error::other);
+    sys::close_from_at_exec(first.at(Step::Wire)?).at(Step::CloseDescriptors)?;
     nix::sys::prctl::set_dumpable(false).map_err(io::Error::from).at(Step::Undumpable)?;
+    setsid().at(Step::Session)?;
+    rustix::process::chdir("/").at(Step::Session)
+}
+
+/// A network namespace that is made while this process waits: it takes a tenth of a launch, and most
+/// cells have no network. The monitor needs none of its own.
+struct EarlyNetwork {
+    /// The way back to the host's network; `None` = this process is in it.
+    host: Option<OwnedFd>,
+}
+
+/// Where a cell's network namespace is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum NetworkNamespace {
+    /// The cell shares the empty one that this process is in already.
+    Made,
+    /// With the cell's other namespaces, if it is to have one.
+    WithCell,
+}
+
+impl EarlyNetwork {
+    /// Needs the right to make namespaces without a user namespace. Whoever lacks it, or the kernel's
+    /// help, gets the namespace with the others, or an error there.
+    fn make() -> Self {
+        let host = may_make_namespaces()
+            .then(|| std::fs::File::open("/proc/self/ns/net").ok().map(OwnedFd::from))
+            .flatten();
+        let made = host.filter(|_| unshare(CloneFlags::CLONE_NEWNET).is_ok());
+        Self { host: made }
+    }
+
+    /// Goes back where the cell is to have the host's network, or no namespace at all. The way back is
+    /// closed in any case, before a cell could inherit it.
+    fn settle(self, spec: &SandboxSpec) -> Result<NetworkNamespace, SetupFailed> {
+        let Some(host) = self.host else { return Ok(NetworkNamespace::WithCell) };
+        if spec.network == Network::Off && spec.namespaces == Namespaces::Auto {
+            return Ok(NetworkNamespace::Made);
+        }
+        setns(host, CloneFlags::CLONE_NEWNET).map_err(io::Error::from).at(Step::Namespaces)?;
+        Ok(NetworkNamespace::WithCell)
+    }
+}
+
+fn supervise(
+    spec: &SandboxSpec,
+    network: NetworkNamespace,
+    wires: Wires<'_>,
+    serve: Serve,
+) -> Result<Watched, SetupFailed> {
     let group = ControlGroup::create(&spec.limits);
     let program = Program { spec, serve, limits: group.held() };
     match spec.namespaces {
         Namespaces::Auto => {
             let (names, names_theirs) = pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)?;
             let map = (!may_make_namespaces()).then(Ids::own);
-            let flags = namespaces(spec, map.is_some()).bits();
+            let flags = namespaces(spec, network, map.is_some()).bits();
             let Some(process) = sys::copy_process(flags).at(Step::Namespaces)? else {
                 drop(names);
                 init::run(Start { program, group: &group, wires, map, names: names_theirs });
@@ -105,12 +165,12 @@ fn may_make_namespaces() -> bool {
     geteuid().is_root() && rustix::thread::capabilities(None).is_ok_and(administers)
 }
 
-fn namespaces(spec: &SandboxSpec, user: bool) -> CloneFlags {
+fn namespaces(spec: &SandboxSpec, network: NetworkNamespace, user: bool) -> CloneFlags {
     let mut flags = CloneFlags::CLONE_NEWNS
         | CloneFlags::CLONE_NEWPID
         | CloneFlags::CLONE_NEWIPC
         | CloneFlags::CLONE_NEWUTS;
-    if spec.network == Network::Off {
+    if spec.network == Network::Off && network == NetworkNamespace::WithCell {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     if user {
