@@ -30,6 +30,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -74,7 +75,10 @@ pub fn exec(
     argv: &[OsString],
     tell: &dyn Fn(&Known),
 ) -> Result<ExecOutcome, RunError> {
-    let grounds = setup::grounds(config, None)?;
+    // Starts while the policy is read and the command is judged.
+    let _ready = sandbox::ready_once();
+    // The process ends with the command: freeing each piece of a policy would only hold that up.
+    let grounds = ManuallyDrop::new(setup::grounds(config, None)?);
     check_role(&grounds.policy, config.role.as_deref())?;
     let call = call(argv)?;
     let (chain, known) = chain(config, &grounds, &AbortSignal::new())?;
@@ -82,7 +86,8 @@ pub fn exec(
     let session = Id::new();
     let mut log = open_log(&grounds, &session)?;
     let record = session_record(config, &grounds, &session, known.warnings);
-    log.append(&Body::Session(Box::new(record))).map(drop)?;
+    // The decision follows at once, and nothing happens before that is flushed.
+    log.append_unflushed(&Body::Session(Box::new(record)))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let outcome = runtime.block_on(decide_and_run(chain, (call, argv), &mut log));
     runtime.shutdown_background();
@@ -132,7 +137,8 @@ async fn decide_and_run(
     let for_cell = abort.clone();
     let ran = tokio::task::spawn_blocking(move || run_through(approved, &for_cell)).await;
     let finished = ran.map_err(|_panicked| std::io::Error::other("the command's thread ended"))?;
-    log.append(&Body::Outcome(Box::new(outcome(id, &finished)))).map(drop)?;
+    // The end of the run follows at once.
+    log.append_unflushed(&Body::Outcome(Box::new(outcome(id, &finished))))?;
     let finished = finished?;
     let exit = exit_of(&finished, abort.cause());
     Ok(ExecOutcome::Ran { exit, enforced: finished.enforced })
