@@ -225,12 +225,12 @@ impl MaskFor<'_> {
                     });
                 }
                 for (root, pattern) in self.searches(&parts, grants) {
+                    // A glob without a pattern left means the root itself.
+                    if pattern.is_empty() && self.is_excepted(&root) {
+                        continue;
+                    }
                     if pattern.is_empty() {
-                        // The glob means this one path.
-                        let meant = !self.is_excepted(&root);
-                        masks.extend(
-                            meant.then(|| self.mask(PlannedPattern::Exact(root), Vec::new())),
-                        );
+                        masks.insert(self.mask(PlannedPattern::Exact(root), Vec::new()));
                         continue;
                     }
                     let except = self.exceptions(&root);
@@ -289,7 +289,7 @@ impl MaskFor<'_> {
 
     /// Removes from grants at or inside what is refused the right that is refused. An ask leaves them.
     fn take_back(&self, grants: &mut Grants, is_inside: impl Fn(&Path) -> bool) {
-        if self.matcher.meta.decision == Decision::Ask {
+        if self.matcher.meta.decision == Decision::Ask || !grants.keys().any(|p| is_inside(p)) {
             return;
         }
         match self.kind {

@@ -325,12 +325,19 @@ impl Ground {
             let empty = copy_tree(&self.memory, Path::new("dev"), MountAttrFlags::empty(), false)?;
             attach(&empty, self.place(Path::new("/dev"), true)?)?;
         }
+        // In memory of our own, where no other process has put anything, names need no second look.
+        let directory = self.place(Path::new("/dev"), true)?;
         for (name, source) in DEVICES.iter().zip(sources) {
-            attach(&source, self.place(&Path::new("/dev").join(name), false)?)?;
+            match mknodat(&directory, *name, FileType::RegularFile, Mode::from_raw_mode(0o444), 0) {
+                // A grant names this device.
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+            move_mount(&source, "", &directory, *name, flags)?;
         }
         let shared = self.memory_directory("shm", None)?;
         attach(&shared, self.place(Path::new("/dev/shm"), true)?)?;
-        let directory = self.place(Path::new("/dev"), true)?;
         let links = [
             ("fd", "/proc/self/fd"),
             ("stdin", "/proc/self/fd/0"),
