@@ -147,6 +147,29 @@ fn ten_thousand_matches_of_one_pattern_are_all_hidden() {
 }
 
 #[test]
+fn a_directory_that_a_pattern_closes_takes_no_new_file() {
+    let mut rig = Rig::new();
+    rig.file(".git/modules/sub/hooks/sample", "sample");
+    rig.file(".git/modules/sub/config", "old\n");
+    let pattern = MaskPattern::Glob {
+        root: rig.workspace().join(".git/modules"),
+        pattern: "*/hooks/**".into(),
+        except: Vec::new(),
+    };
+    rig.spec.masks.push(Mask { pattern, kind: MaskKind::ReadOnly, reason_id: "glob".into() });
+    let text = "echo evil > .git/modules/sub/hooks/post-checkout; cat .git/modules/sub/hooks/*; \
+        rm -rf .git/modules/sub/hooks; mv .git/modules .git/m; echo x > .git/modules/sub/config";
+    let finished = rig.run(text);
+    assert_eq!(stdout(&finished), "sample", "{}", shown(&finished));
+    assert_eq!(finished.enforced.masked, 1, "nothing below it needs a mount of its own");
+    let sub = rig.workspace().join(".git/modules/sub");
+    assert!(sub.join("hooks/sample").exists() && !sub.join("hooks/post-checkout").exists());
+    assert_eq!(std::fs::read_to_string(sub.join("config")).unwrap(), "x\n");
+    rig.control(text);
+    assert!(!sub.join("hooks/sample").exists(), "the control removes");
+}
+
+#[test]
 fn a_protected_name_that_the_call_creates_is_moved_aside_and_reported() {
     let mut rig = Rig::new();
     rig.file(".git/HEAD", "x");
