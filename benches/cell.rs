@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, reason = "a measurement may fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "the plain spawn is what is measured against")]
 #![expect(clippy::print_stdout, reason = "the result")]
-#![expect(missing_docs, reason = "not a library")]
 
 use std::ffi::OsString;
 use std::path::Path;
