@@ -46,7 +46,7 @@ impl ControlGroup {
             return none;
         }
         let Ok(own) = std::fs::read_to_string("/proc/self/cgroup") else { return none };
-        if let Ok(group) = version_2(&own, limits) {
+        if let Ok(group) = version_2(Path::new(MOUNT), &own, limits, |_group| {}) {
             return Self { held: LimitsHeld::CgroupV2, groups: vec![group] };
         }
         match version_1(&own, limits) {
@@ -95,10 +95,12 @@ impl Drop for Group {
 }
 
 impl Group {
-    /// Makes a group below `parent`.
-    fn create(parent: &Path) -> io::Result<Self> {
+    /// Makes a group below `parent`. The kernel fills it; `made` is for a directory that is none of the
+    /// kernel's.
+    fn create(parent: &Path, made: impl FnOnce(&Path)) -> io::Result<Self> {
         let path = parent.join(format!("stoplog-{}", getpid().as_raw_pid()));
         mkdir(&path, Mode::from_raw_mode(0o755))?;
+        made(&path);
         let open = || {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let directory = openat(CWD, &path, flags, Mode::empty())?;
@@ -130,10 +132,15 @@ impl Group {
     }
 }
 
-fn version_2(own: &str, limits: &Limits) -> io::Result<Group> {
+fn version_2(
+    mount: &Path,
+    own: &str,
+    limits: &Limits,
+    made: impl FnOnce(&Path),
+) -> io::Result<Group> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
     let path = path.ok_or(io::ErrorKind::NotFound)?;
-    let group = Group::create(&Path::new(MOUNT).join(path))?;
+    let group = Group::create(&mount.join(path), made)?;
     if let Some(bytes) = limits.memory_bytes {
         group.write("memory.max", &bytes.to_string())?;
         // Where swap is not accounted there is no such file, and no swap beyond the limit either.
@@ -149,14 +156,14 @@ fn version_2(own: &str, limits: &Limits) -> io::Result<Group> {
 fn version_1(own: &str, limits: &Limits) -> io::Result<Vec<Group>> {
     let mut groups = Vec::new();
     if let Some(bytes) = limits.memory_bytes {
-        let group = Group::create(&version_1_parent(own, "memory")?)?;
+        let group = Group::create(&version_1_parent(own, "memory")?, |_group| {})?;
         group.write("memory.limit_in_bytes", &bytes.to_string())?;
         // Where swap is not accounted there is no such file.
         group.write("memory.memsw.limit_in_bytes", &bytes.to_string()).ok();
         groups.push(group);
     }
     if let Some(processes) = limits.processes {
-        let group = Group::create(&version_1_parent(own, "pids")?)?;
+        let group = Group::create(&version_1_parent(own, "pids")?, |_group| {})?;
         group.write("pids.max", &processes.to_string())?;
         groups.push(group);
     }
@@ -187,6 +194,58 @@ mod tests {
         assert_eq!(version_1_parent(own, "cpu").unwrap(), Path::new("/sys/fs/cgroup/cpu/a/b"));
         assert_eq!(version_1_parent(own, "memory").unwrap(), Path::new("/sys/fs/cgroup/memory"));
         assert!(version_1_parent(own, "freezer").is_err());
+    }
+
+    const OWN: &str = "4:memory:/v1\n0::/user.slice/own\n";
+
+    fn limits() -> Limits {
+        Limits { memory_bytes: Some(1 << 20), processes: Some(7), ..Limits::default() }
+    }
+
+    /// A directory with the files that a kernel makes in a group; `controllers` are handed on to it.
+    fn filled(group: &Path, controllers: &[&str]) {
+        for file in ["cgroup.procs"].iter().chain(controllers) {
+            File::create(group.join(file)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_group_of_version_2_takes_the_limits_and_tells_what_it_counted() {
+        let mount = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(mount.path().join("user.slice/own")).unwrap();
+        let files = ["memory.max", "memory.swap.max", "memory.oom.group", "pids.max"];
+        let group = version_2(mount.path(), OWN, &limits(), |group| filled(group, &files)).unwrap();
+        assert_eq!(group.path.parent().unwrap(), mount.path().join("user.slice/own"));
+        let text = |group: &Group, file: &str| group.read(file).unwrap();
+        let written = files.map(|file| text(&group, file));
+        assert_eq!(written, ["1048576", "0", "1", "7"]);
+        for (file, content) in
+            [("memory.events", "oom 4\noom_kill 3\n"), ("memory.peak", "12345\n")]
+        {
+            File::create(group.path.join(file)).unwrap().write_all(content.as_bytes()).unwrap();
+        }
+        let members = group.path.join("cgroup.procs");
+        let group = ControlGroup { held: LimitsHeld::CgroupV2, groups: vec![group] };
+        group.join().unwrap();
+        assert_eq!(std::fs::read_to_string(members).unwrap(), "0", "0 is whoever writes it");
+        let mut cleaned = Cleaned::default();
+        group.finish(&mut cleaned);
+        assert_eq!((cleaned.killed_for_memory, cleaned.tree_memory_bytes), (3, Some(12_345)));
+    }
+
+    #[test]
+    fn a_tree_of_version_2_that_hands_on_no_controller_gives_no_group_and_keeps_none() {
+        let mount = tempfile::tempdir().unwrap();
+        let own = mount.path().join("user.slice/own");
+        std::fs::create_dir_all(&own).unwrap();
+        let only_pids = |group: &Path| filled(group, &["pids.max"]);
+        assert!(version_2(mount.path(), OWN, &limits(), only_pids).is_err());
+        std::fs::remove_dir_all(&own).unwrap();
+        std::fs::create_dir(&own).unwrap();
+        // A directory that is no group at all, as the top of version 1 is.
+        assert!(version_2(mount.path(), OWN, &limits(), |_group| {}).is_err());
+        assert_eq!(std::fs::read_dir(&own).unwrap().count(), 0, "nothing is left");
+        assert!(version_2(mount.path(), "4:memory:/v1\n", &limits(), |_group| {}).is_err());
     }
 
     #[test]

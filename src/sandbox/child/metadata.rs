@@ -246,6 +246,10 @@ struct Where {
 
 impl Where {
     /// A path relative to the working directory.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "newer machines have no such calls")
+    )]
     fn here(path: usize, flags: i32) -> Self {
         Self { directory: CURRENT_DIRECTORY, path, flags }
     }
@@ -254,7 +258,15 @@ impl Where {
 /// In which form two times are given, and in which argument.
 #[derive(Clone, Copy)]
 enum Times {
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "newer machines have no such calls")
+    )]
     Seconds(usize),
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "newer machines have no such calls")
+    )]
     Micro(usize),
     Nano(usize),
 }
