@@ -45,7 +45,7 @@ const fn options(short: &'static str, long: &'static [&'static str]) -> Options 
 /// The row for a program.
 fn find(name: &str) -> Option<&'static Row> {
     static BY_NAME: LazyLock<HashMap<&str, &Row>> = LazyLock::new(|| {
-        rows::ROWS.iter().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
+        rows::all().flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
     });
     BY_NAME.get(name).copied()
 }

@@ -1,0 +1,15 @@
+//! The table of programs whose operands are a command, one file a purpose. Data only.
+
+mod identity;
+mod projects;
+mod surroundings;
+mod tracers;
+
+use super::Runner;
+
+/// Every row.
+pub(super) fn all() -> impl Iterator<Item = &'static Runner> {
+    [surroundings::SURROUNDINGS, identity::IDENTITY, tracers::TRACERS, projects::PROJECTS]
+        .into_iter()
+        .flatten()
+}

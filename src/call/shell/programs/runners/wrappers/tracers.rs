@@ -1,0 +1,95 @@
+//! Programs that watch what a command does. Data only.
+
+use crate::call::shell::programs::runners::{BARE, Code, Runner, options};
+
+pub(super) static TRACERS: &[Runner] = &[
+    Runner {
+        names: &["strace"],
+        options: options(
+            "ACcdfFhiknNqrtTvVwxyYzZa:b:e:E:I:o:O:p:P:s:S:u:U:X:DL",
+            &[
+                "trace=",
+                "output=",
+                "attach=",
+                "follow-forks",
+                "seccomp-bpf",
+                "string-limit=",
+                "env=",
+                "status=",
+                "quiet?",
+                "decode-fds?",
+                "summary",
+                "summary-only",
+                "absolute-timestamps?",
+                "user=",
+                "stack-trace?",
+                "stack-traces",
+                "relative-timestamps?",
+                "syscall-times?",
+                "no-abbrev",
+                "columns=",
+                "interruptible=",
+                "detach-on=",
+                "daemonize?",
+                "output-separately",
+                "output-append-mode",
+                "instruction-pointer",
+                "successful-only",
+                "failed-only",
+                "failing-only",
+                "read=",
+                "write=",
+                "fault=",
+                "inject=",
+                "signal=",
+                "raw=",
+                "verbose=",
+                "abbrev=",
+                "strings-in-hex?",
+                "summary-columns=",
+                "summary-sort-by=",
+                "summary-wall-clock",
+                "trace-path=",
+                "debug",
+                "trace-fds=",
+                "syscall-number",
+                "decode-pids=",
+            ],
+        ),
+        code: &[("-o", Code::PipePrefix), ("--output", Code::PipePrefix)],
+        ..BARE
+    },
+    Runner {
+        names: &["ltrace"],
+        options: options(
+            "bcCfFhiLrStTVa:A:D:e:l:n:o:p:s:u:w:x:",
+            &[
+                "align=", "config=", "debug=", "demangle", "indent=", "library=", "output=",
+                "where=",
+            ],
+        ),
+        ..BARE
+    },
+    Runner {
+        names: &["valgrind"],
+        options: options(
+            "qv",
+            &[
+                "tool=",
+                "leak-check?",
+                "track-origins?",
+                "error-exitcode=",
+                "log-file=",
+                "trace-children?",
+                "show-leak-kinds?",
+                "quiet",
+                "verbose",
+                "num-callers=",
+                "suppressions=",
+                "xml?",
+                "xml-file=",
+            ],
+        ),
+        ..BARE
+    },
+];
