@@ -3,7 +3,7 @@
 
 use super::{analysed, line, reasons};
 use stoplog::call::effects::UnresolvedReason::{
-    self, CodeWord, ForeignCode, InsertedWord, ProgramWord,
+    self, CodeWord, ForeignCode, InsertedWord, ProgramWord, Refused,
 };
 
 fn lines(script: &str) -> Vec<String> {
@@ -34,6 +34,10 @@ fn what_is_printed_is_judged_where_it_is_read() {
         (
             "parallel echo {2} {1} ::: a ::: 'b c'",
             vec!["parallel echo {2} {1} ::: a ::: b c", "parallel : echo b c a"],
+        ),
+        (
+            "parallel -q rm 'a b' {} ::: 'c d'",
+            vec!["parallel -q rm a b {} ::: c d", "parallel : rm a b c d"],
         ),
         ("echo 'a;b' | parallel rm", vec!["echo a;b", "parallel rm", "parallel : rm a;b"]),
         (
@@ -85,6 +89,19 @@ fn what_could_be_printed_otherwise_is_not_known() {
     ] {
         let found = reasons(&analysed(script));
         assert!(found.contains(&reason), "{script}: {found:?}");
+    }
+}
+
+#[test]
+fn of_a_line_that_bash_refuses_what_was_meant_is_judged() {
+    for (script, expected) in [
+        ("rm -rf /x 'y", vec!["rm -rf /x"]),
+        ("touch a; find . -user <name>", vec!["touch a", "find . -user"]),
+        ("find . ( -name a )", vec!["find ."]),
+        ("echo 'a", vec!["echo"]),
+    ] {
+        assert_eq!(lines(script), expected, "{script}");
+        assert_eq!(reasons(&analysed(script)), [Refused], "{script}");
     }
 }
 

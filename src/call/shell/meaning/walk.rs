@@ -14,7 +14,7 @@ use crate::call::shell::syntax::ast::{
     AssignedValue, AssignmentNode, Command, CommandKind, Connector, Item, List, Pipeline, Simple,
     WordNode,
 };
-use crate::call::shell::syntax::{Budget, Origin, TooLarge, is_refused, parse};
+use crate::call::shell::syntax::{Budget, Origin, TooLarge, parse, refused_at};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
@@ -155,15 +155,25 @@ impl Analysis {
                 }
                 Origin::Fixed(span) => span,
             };
-            // What the program's own shell reads; an inner one may be another shell.
-            let is_outermost = matches!(origin, Origin::Offset(_));
-            let reason = match is_outermost && is_refused(text) {
-                true => UnresolvedReason::Refused,
-                false => UnresolvedReason::Syntax,
-            };
-            self.unresolved(reason, shown, span);
+            // Of what the program's own shell reads; an inner one may be another shell.
+            let refused = matches!(origin, Origin::Offset(_)).then(|| refused_at(text)).flatten();
+            match refused {
+                Some(at) => {
+                    self.unresolved(UnresolvedReason::Refused, shown, span);
+                    self.meant(text.get(..at).unwrap_or(""), origin)?;
+                }
+                None => self.unresolved(UnresolvedReason::Syntax, shown, span),
+            }
         }
         Ok(())
+    }
+
+    /// Judges what stands before the error of a line that runs nothing: it is what was meant, and what
+    /// will be sent again.
+    fn meant(&mut self, head: &str, origin: Origin) -> Walked {
+        let script = parse(head, origin, self.depth, &mut self.budget, self.extended_patterns)?;
+        self.shell.facts = Rc::new(Facts::gather(&script.list));
+        self.list(&script.list)
     }
 
     /// Walks the script of a new shell process.

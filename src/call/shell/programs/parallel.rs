@@ -68,6 +68,8 @@ const PLAIN: &[&str] = &[
     "--progress",
     "--ungroup",
     "--no-run-if-empty",
+    "-q",
+    "--quote",
 ];
 
 /// Commands that come of known inputs and are each judged; of more than these the inputs count as
@@ -84,11 +86,15 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     let sources =
         fields.iter().position(|field| field.value.starts_with(":::")).unwrap_or(fields.len());
     let (words, sources) = fields.split_at(sources);
-    let words: Option<Vec<&str>> = words.iter().map(Field::exact).collect();
-    let doubtful = |name: &str| matches!(name, "-I" | "-q" | "--quote");
-    let Some(words) = words
-        .filter(|_| !given.given.iter().any(|option| !option.described || doubtful(&option.name)))
-    else {
+    let has = |names: [&str; 2]| given.given.iter().any(|o| names.contains(&o.name.as_str()));
+    let is_quoted = has(["-q", "--quote"]);
+    let word = |field: &Field| {
+        let text = field.exact()?;
+        if is_quoted { kept(text) } else { Some(text.to_owned()) }
+    };
+    let words: Option<Vec<String>> = words.iter().map(word).collect();
+    let is_doubtful = given.given.iter().any(|option| !option.described || option.name == "-I");
+    let Some(words) = words.filter(|_| !is_doubtful) else {
         analysis.unresolved(UnresolvedReason::Wrapper, invoked.name, invoked.call.span);
         return Ok(());
     };
@@ -110,8 +116,11 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
         }
         None => {
             // With `--pipe` the input is what the command reads, and no part of it.
-            let is_piped = given.given.iter().any(|option| option.name == "--pipe");
-            let script = if is_piped { template } else { fill(&template, UNKNOWN, &[]) };
+            let script = if has(["--pipe", "--spreadstdin"]) {
+                template
+            } else {
+                fill(&template, UNKNOWN, &[])
+            };
             shells::code(analysis, invoked, &script, invoked.call.span)
         }
     }
@@ -200,6 +209,15 @@ fn value_of<'v>(mark: &str, whole: &'v str, each: &'v [String]) -> &'v str {
             place.and_then(|place| each.get(place)).map_or(UNKNOWN, String::as_str)
         }
     }
+}
+
+/// A word of the template as one word of a shell, unless a mark stands in it among other text.
+fn kept(word: &str) -> Option<String> {
+    let mark = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    if mark.is_some_and(is_mark) {
+        return Some(word.to_owned());
+    }
+    (!word.contains('{')).then(|| quote(word))
 }
 
 /// `value` as one word of a shell.

@@ -14,4 +14,4 @@ mod words;
 
 pub(crate) use cursor::{Budget, Origin};
 pub(crate) use parser::{TooLarge, parse};
-pub(crate) use refused::is_refused;
+pub(crate) use refused::refused_at;

@@ -1,4 +1,4 @@
-//! Whether bash certainly refuses a line as a whole: an open quote, a redirection without a target, a
+//! Whether and where bash certainly refuses a line as a whole: an open quote, a redirection without a target, a
 //! parenthesis where none can stand. Placeholders (`find . -user <name>`) and forgotten quotes are
 //! what people and models send, and bash's own message teaches best.
 //!
@@ -8,15 +8,16 @@
 
 use super::parser::is_reserved;
 
-/// Whether bash runs nothing of `script`, because it refuses its only line. A "no" says nothing.
-pub(crate) fn is_refused(script: &str) -> bool {
+/// Where bash finds the error for which it runs nothing of `script`, its only line. `None` says nothing.
+pub(crate) fn refused_at(script: &str) -> Option<usize> {
     let line = script.trim_end_matches('\n');
     let plain = !line.contains(['\n', '\0', '\r', '`', '#'])
         && !["$(", "${", "$[", "$'", "$\"", "<<", "<(", ">(", "(("]
             .iter()
             .any(|spelling| line.contains(spelling))
         && !line.split([' ', '\t', ';', '|', '&', '(', ')']).any(is_reserved);
-    plain && Reader { rest: line, words: 0, in_word: false, before: ' ' }.meets_an_error()
+    let mut reader = Reader { rest: line, words: 0, in_word: false, before: ' ' };
+    if plain { reader.error().map(|rest| line.len() - rest) } else { None }
 }
 
 struct Reader<'l> {
@@ -29,8 +30,11 @@ struct Reader<'l> {
 }
 
 impl Reader<'_> {
-    fn meets_an_error(mut self) -> bool {
-        while let Some(character) = self.next() {
+    /// The length of the text from the error on.
+    fn error(&mut self) -> Option<usize> {
+        loop {
+            let rest = self.rest.len();
+            let character = self.next()?;
             let error = match character {
                 '\\' => self.next().is_none().then_some(false),
                 '\'' => self.quoted('\'').then_some(true),
@@ -41,12 +45,11 @@ impl Reader<'_> {
                 ')' => Some(true),
                 _ => None,
             };
-            if let Some(error) = error {
-                return error;
+            if let Some(is_error) = error {
+                return is_error.then_some(rest);
             }
             self.count(character);
         }
-        false
     }
 
     fn next(&mut self) -> Option<char> {
@@ -128,7 +131,10 @@ mod tests {
             ("echo `echo '`", false),
             ("", false),
         ] {
-            assert_eq!(is_refused(line), expected, "{line:?}");
+            assert_eq!(refused_at(line).is_some(), expected, "{line:?}");
         }
+        assert_eq!(refused_at("rm -rf a 'b"), Some(9));
+        assert_eq!(refused_at("find . -user <b>"), Some(15));
+        assert_eq!(refused_at("find . ( -name b )"), Some(7));
     }
 }
