@@ -150,12 +150,12 @@ impl Lines {
         }
     }
 
-    /// The first call that runs, and how many others do.
+    /// The first call that runs, and how many more do.
     fn show_running(&self) {
         let Some(line) = self.running.first().and_then(|call| self.calls.get(call)) else { return };
-        let others = self.running.len().saturating_sub(1);
-        let others = if others == 0 { String::new() } else { format!("{others} others, ") };
-        self.screen.passing(&format!("… {others}{line}"));
+        let more = self.running.len().saturating_sub(1);
+        let more = if more == 0 { String::new() } else { format!("(and {more} more) ") };
+        self.screen.passing(&format!("… {more}{line}"));
     }
 
     fn show_result(&mut self, call: &Id, status: &str, content: &str, duration_ms: u64) {

@@ -7,14 +7,14 @@
 use super::args::Colour;
 use anstyle::{AnsiColor, Style};
 use std::io::{IsTerminal as _, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Goes to the start of the line and erases it. Source: ECMA-48, CR and EL.
 const ERASE_LINE: &str = "\r\u{1b}[K";
 /// Columns of a terminal that does not tell.
 const COLUMNS: usize = 80;
-/// Whether the terminal's last line is one that gives way. There is one terminal for all of the process.
-static HAS_PASSING_LINE: AtomicBool = AtomicBool::new(false);
+/// The terminal's last line, if it is one that gives way. There is one terminal for all of the process.
+static PASSING: Mutex<Option<String>> = Mutex::new(None);
 
 /// What a piece of text means; the colour follows from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,15 +76,18 @@ impl Screen {
             return;
         }
         let line = fitting(text, columns());
+        if passing_line().as_deref() == Some(line) {
+            return;
+        }
         self.erase();
         let mut stream = std::io::stderr().lock();
         let written = write!(stream, "{}", self.paint(Tone::Dim, line));
         drop(written.and_then(|()| stream.flush()));
-        HAS_PASSING_LINE.store(true, Ordering::Relaxed);
+        *passing_line() = Some(line.to_owned());
     }
 
     fn erase(self) {
-        if HAS_PASSING_LINE.swap(false, Ordering::Relaxed) {
+        if passing_line().take().is_some() {
             let mut stream = std::io::stderr().lock();
             let written = stream.write_all(ERASE_LINE.as_bytes()).and_then(|()| stream.flush());
             drop(written);
@@ -132,6 +135,10 @@ impl Screen {
     pub(super) fn paint_out(self, tone: Tone, text: &str) -> String {
         paint(self.colour_out, tone, text)
     }
+}
+
+fn passing_line() -> MutexGuard<'static, Option<String>> {
+    PASSING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn columns() -> usize {

@@ -2,11 +2,14 @@
 //! the test reads what stands on it and types.
 
 use super::rig::{Done, Live, PROGRAM, Rig};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::Timespec;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -20,6 +23,8 @@ pub(crate) struct Pty {
     live: Live,
     keys: Option<File>,
     shown: Arc<Mutex<Vec<u8>>>,
+    /// Whether the reading thread lets go of the terminal.
+    closed: Arc<AtomicBool>,
     /// How much of `shown` was looked at.
     seen: usize,
 }
@@ -54,13 +59,21 @@ impl Pty {
         let live = Live::start(command);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut screen, text) = (master.try_clone().unwrap(), Arc::clone(&shown));
+        let closed = Arc::new(AtomicBool::new(false));
+        let is_closed = Arc::clone(&closed);
         std::thread::spawn(move || {
             let mut buffer = [0_u8; 4096];
-            while let Ok(count @ 1..) = screen.read(&mut buffer) {
+            let slice = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+            while !is_closed.load(Ordering::SeqCst) {
+                let mut ready = [PollFd::new(&screen, PollFlags::IN)];
+                if poll(&mut ready, Some(&slice)).unwrap() == 0 {
+                    continue;
+                }
+                let Ok(count @ 1..) = screen.read(&mut buffer) else { break };
                 text.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Self { live, keys: Some(master), shown, seen: 0 }
+        Self { live, keys: Some(master), shown, closed, seen: 0 }
     }
 
     /// Everything that was ever on the screen, control sequences included.
@@ -112,10 +125,9 @@ impl Pty {
 
     /// Closes the terminal, as one closes a window.
     pub(crate) fn closes(&mut self) -> &mut Self {
-        let keys = self.keys.take().unwrap();
-        // The reading thread holds the master too; the hang-up is what the program hears of it.
-        drop(keys);
-        self.signal(rustix::process::Signal::HUP)
+        drop(self.keys.take());
+        self.closed.store(true, Ordering::SeqCst);
+        self
     }
 
     /// Waits for the end; gives what was on the screen, too.

@@ -252,6 +252,11 @@ fn a_terminal_that_goes_away_ends_the_turn_in_an_orderly_way() {
     assert!(!rig.has("never"));
     assert_eq!(rig.records_of("end")[0]["exit_code"], 143, "the log has its end");
     rig.stoplog(&["audit", "verify"]).exits(0);
+    // At the prompt, too.
+    let script = rig.script(&[answer("one")]);
+    let mut idle = Pty::start(&rig, &["chat", "--model", &script], &[], Streams::All);
+    idle.is_asked().types("hello\r").sees("one").is_asked().closes();
+    drop(idle.ends().0.exits(143));
 }
 
 #[test]

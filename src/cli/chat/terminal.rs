@@ -92,6 +92,9 @@ impl Terminal {
                 Err(ReadlineError::Io(error)) if error.kind() == ErrorKind::InvalidData => {
                     screen.err("that line is not UTF-8 text and was dropped");
                 }
+                Err(error) if is_gone(&error) => {
+                    return Ok((None, Heard::Stopped(StopCause::Termination)));
+                }
                 Err(error) => return Err(CommandError::new(Exit::Fault, error)),
             }
         }
@@ -148,6 +151,18 @@ fn restore(before: Option<&Termios>, screen: Screen) {
     if screen.erases() {
         screen.piece(END_BRACKETED_PASTE);
     }
+}
+
+/// Whether the terminal was closed; SIGHUP says so too, and either may come first.
+fn is_gone(error: &ReadlineError) -> bool {
+    let code = if let ReadlineError::Io(error) = error {
+        error.raw_os_error()
+    } else if let ReadlineError::Errno(errno) = error {
+        std::io::Error::from(*errno).raw_os_error()
+    } else {
+        None
+    };
+    code == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 fn fault(error: std::io::Error) -> CommandError {
