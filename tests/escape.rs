@@ -608,6 +608,25 @@ fn a_home_that_is_not_granted_is_empty_and_writable() {
 }
 
 #[test]
+fn a_home_shows_what_is_granted_in_it_and_nothing_else() {
+    in_each_situation(|situation, bench| {
+        let (home, private) = (bench.outside(), bench.place().join("tmp"));
+        fs::create_dir(&private).unwrap();
+        put(&home.join(".gitconfig"), "[user]\n").unwrap();
+        fs::create_dir_all(home.join(".cache/tool")).unwrap();
+        put(&home.join(".cache/tool/f"), "cached\n").unwrap();
+        let text = "cat ~/.cache/tool/f; cat ~/.gitconfig 2>&1 | grep -c 'No such file'; echo x >~/own; cat ~/own";
+        let mut spec = bench.script(text);
+        spec.environment.push(("HOME".into(), home.clone().into()));
+        spec.scratch.push(home.clone());
+        spec.grants.push(Grant::new(home.join(".cache/tool"), GrantAccess::ReadOnly));
+        spec.private_tmp = Some(private);
+        assert_eq!(said(&run(bench, &spec)), "cached\n1\nx\n", "{situation:?}");
+        assert!(!home.join("own").exists());
+    });
+}
+
+#[test]
 fn the_end_of_a_program_is_told_as_it_was() {
     in_each_situation(|situation, bench| {
         for (script, exit) in [

@@ -2,7 +2,7 @@
 
 use super::super::enforced::{AtStep, Enforced, LimitsHeld, SetupFailed, Step};
 use super::super::seccomp::{self, Filter, FilterSpec, Layer, ProgramKind};
-use super::super::spec::{self, Limits, Network, SandboxSpec, ScratchFile};
+use super::super::spec::{self, Limits, Network, SandboxSpec};
 use super::super::wire::{self, SetupReport};
 use super::attendant::{self, Role};
 use super::landlock::{self, Rule, Tcp};
@@ -15,7 +15,7 @@ use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, symlinkat};
 use rustix::process::setsid;
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
@@ -135,7 +135,8 @@ fn enter(spec: &SandboxSpec, places: Option<&Places>) -> Result<(), SetupFailed>
 }
 
 /// A home directory in the private temporary one, which calls of a session share: what is there stays.
-fn make_home<'a>(home: &Path, files: impl Iterator<Item = &'a ScratchFile>) -> io::Result<()> {
+/// Programs look by it for what is granted in the caller's own, so links lead there.
+fn make_home(spec: &SandboxSpec, own: &Path, home: &Path) -> io::Result<()> {
     let unless_there = |made: io::Result<()>| match made {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
         made => made,
@@ -143,16 +144,20 @@ fn make_home<'a>(home: &Path, files: impl Iterator<Item = &'a ScratchFile>) -> i
     unless_there(std::fs::create_dir(home))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let directory = rustix::fs::open(home, flags, Mode::empty())?;
-    for file in files {
+    for file in spec.scratch_files.iter().filter(|file| file.path.parent() == Some(own)) {
         unless_there(view::make_file(&directory, file).map(drop))?;
+    }
+    let granted = spec.grants.iter().filter_map(|grant| grant.path.strip_prefix(own).ok());
+    for name in granted.filter_map(|path| path.iter().next()) {
+        let link = symlinkat(own.join(name), &directory, name);
+        unless_there(link.map_err(io::Error::from))?;
     }
     Ok(())
 }
 
 /// The program's environment. Without a view the private temporary directory has only its own name,
 /// and an empty home lies in it: the caller's home exists there, and a program that is refused its
-/// own settings often stops, where it would go on without them. A home that holds grants stays, since
-/// programs look for those by it.
+/// own settings often stops, where it would go on without them.
 fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString)>, SetupFailed> {
     let mut variables = spec.environment.clone();
     let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) else { return Ok(variables) };
@@ -160,11 +165,9 @@ fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString
     variables.push(("TMPDIR".into(), private.into()));
     for (name, value) in &mut variables {
         let at = Path::new(value);
-        let holds_grants = spec.grants.iter().any(|grant| grant.path.starts_with(at));
-        if name == "HOME" && spec.scratch.iter().any(|path| path == at) && !holds_grants {
+        if name == "HOME" && spec.scratch.iter().any(|path| path == at) {
             let home = private.join("home");
-            let files = spec.scratch_files.iter().filter(|file| file.path.parent() == Some(at));
-            make_home(&home, files).about(Step::View, || home.display().to_string())?;
+            make_home(spec, at, &home).about(Step::View, || home.display().to_string())?;
             *value = home.into();
         }
     }
