@@ -235,13 +235,16 @@ mod tests {
 
     #[test]
     fn a_tree_of_version_2_that_hands_on_no_controller_gives_no_group_and_keeps_none() {
-        let mount = tempfile::tempdir().unwrap();
-        let own = mount.path().join("user.slice/own");
-        std::fs::create_dir_all(&own).unwrap();
+        let tree = || {
+            let mount = tempfile::tempdir().unwrap();
+            let own = mount.path().join("user.slice/own");
+            std::fs::create_dir_all(&own).unwrap();
+            (mount, own)
+        };
+        let (mount, _own) = tree();
         let only_pids = |group: &Path| filled(group, &["pids.max"]);
         assert!(version_2(mount.path(), OWN, &limits(), only_pids).is_err());
-        std::fs::remove_dir_all(&own).unwrap();
-        std::fs::create_dir(&own).unwrap();
+        let (mount, own) = tree();
         // A directory that is no group at all, as the top of version 1 is.
         assert!(version_2(mount.path(), OWN, &limits(), |_group| {}).is_err());
         assert_eq!(std::fs::read_dir(&own).unwrap().count(), 0, "nothing is left");
