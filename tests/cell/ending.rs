@@ -148,11 +148,13 @@ fn signals_and_missing_programs_are_told_apart() {
 
 /// What a supervisor that is about to be killed runs, in the directory that it is told.
 const DOOMED: &str = "STOPLOG_TEST_SUPERVISOR";
+/// The mark of its processes.
+const DOOMED_MARK: &str = "STOPLOG_TEST_MARK";
 
 /// Starts this test again as a supervisor for `workspace`, without namespaces if `never`.
-fn doomed_supervisor(rig: &Rig, test: &str, never: bool) -> std::process::Child {
+fn doomed_supervisor(rig: &Rig, test: &str, mark: &str, never: bool) -> std::process::Child {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", test]).env(DOOMED, rig.workspace());
+    command.args(["--exact", test]).env(DOOMED, rig.workspace()).env(DOOMED_MARK, mark);
     // It cannot clean up after itself.
     command.env("TMPDIR", rig.directory.path());
     if never {
@@ -163,9 +165,10 @@ fn doomed_supervisor(rig: &Rig, test: &str, never: bool) -> std::process::Child 
 }
 
 /// Becomes that supervisor, if this process was started as one: one cell after the other, each of
-/// which makes a protected name and leaves processes with `mark`.
-fn be_doomed(mark: &str) {
+/// which makes a protected name and leaves processes with the mark that it is told.
+fn be_doomed() {
     let Some(directory) = std::env::var_os(DOOMED) else { return };
+    let mark = std::env::var(DOOMED_MARK).unwrap();
     let mut rig = Rig::new();
     rig.spec.cwd = directory.clone().into();
     rig.spec.grants.push(Grant::new(PathBuf::from(&directory), GrantAccess::ReadWrite));
@@ -184,16 +187,16 @@ fn be_doomed(mark: &str) {
 
 #[test]
 fn a_killed_supervisor_leaves_no_process_and_no_file() {
-    const MARK: &str = "61.0323";
-    be_doomed(MARK);
+    be_doomed();
+    let mark = format!("62.{:07}", std::process::id());
     for never in [false, true] {
         let rig = Rig::new();
         let test = "ending::a_killed_supervisor_leaves_no_process_and_no_file";
-        let mut supervisor = doomed_supervisor(&rig, test, never);
-        wait_until("the start", || processes_with(MARK) >= 3);
+        let mut supervisor = doomed_supervisor(&rig, test, &mark, never);
+        wait_until("the start", || processes_with(&mark) >= 3);
         supervisor.kill().unwrap();
         supervisor.wait().unwrap();
-        wait_until("the end of all processes", || processes_with(MARK) == 0);
+        wait_until("the end of all processes", || processes_with(&mark) == 0);
         let policy = rig.workspace().join("policy.toml");
         if !never {
             wait_until("the end of the protected name", || !policy.exists());
@@ -203,26 +206,27 @@ fn a_killed_supervisor_leaves_no_process_and_no_file() {
 
 #[test]
 fn a_supervisor_killed_at_any_moment_leaves_nothing() {
-    const MARK: &str = "61.0324";
     const MOMENTS: u64 = 30;
-    be_doomed(MARK);
+    be_doomed();
+    // The whole suite may run again at the same time, as another user.
+    let mark = format!("63.{:07}", std::process::id());
     let mut caught_running = 0;
     for moment in 0..MOMENTS {
         let rig = Rig::new();
         rig.file("kept", "kept\n");
         let test = "ending::a_supervisor_killed_at_any_moment_leaves_nothing";
-        let mut supervisor = doomed_supervisor(&rig, test, false);
+        let mut supervisor = doomed_supervisor(&rig, test, &mark, false);
         // From before the first launch to well after the program's start.
         std::thread::sleep(Duration::from_millis(moment * 5));
-        caught_running += usize::from(processes_with(MARK) > 0);
+        caught_running += usize::from(processes_with(&mark) > 0);
         supervisor.kill().unwrap();
         supervisor.wait().unwrap();
         let names = || rig.control("ls -A");
-        wait_until("the end of all processes", || processes_with(MARK) == 0);
+        wait_until("the end of all processes", || processes_with(&mark) == 0);
         wait_until("the end of the protected name", || names() == "kept\n");
         // What was about to start does not start later.
         std::thread::sleep(Duration::from_millis(30));
-        assert_eq!((processes_with(MARK), names().as_str()), (0, "kept\n"), "moment {moment}");
+        assert_eq!((processes_with(&mark), names().as_str()), (0, "kept\n"), "moment {moment}");
     }
     assert!(caught_running > 0, "some moments met the running program");
 }
