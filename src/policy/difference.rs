@@ -67,7 +67,10 @@ impl Side<'_> {
     }
 }
 
-const KINDS: [(&str, fn(&Unit) -> Side<'_>); 5] = [
+/// The setting that holds the default of a kind of rules, and what takes that kind out of a unit.
+type Kind = (&'static str, fn(&Unit) -> Side<'_>);
+
+const KINDS: [Kind; 5] = [
     ("path.default", |unit| Side { atoms: Atom::paths(unit), default: unit.path_default.as_ref() }),
     ("command.default", |unit| Side {
         atoms: Atom::commands(unit),

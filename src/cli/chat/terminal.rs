@@ -32,7 +32,7 @@ pub(super) enum Heard {
 
 /// What came of waiting for one line.
 enum Read {
-    Line { editor: Terminal, line: rustyline::Result<String> },
+    Line { editor: Box<Terminal>, line: rustyline::Result<String> },
     Stopped(Heard),
 }
 
@@ -63,7 +63,7 @@ impl Terminal {
         loop {
             let prompt = if draft.is_empty() { "> " } else { "| " };
             let (back, line) = match self.read(prompt, screen, &mut signals, interrupted).await? {
-                Read::Line { editor, line } => (editor, line),
+                Read::Line { editor, line } => (*editor, line),
                 Read::Stopped(heard) => return Ok((None, heard)),
             };
             self = back;
@@ -118,7 +118,7 @@ impl Terminal {
             let cause = tokio::select! {
                 read = &mut reading => {
                     let (editor, line) = read.map_err(|error| CommandError::new(Exit::Fault, error))?;
-                    return Ok(Read::Line { editor, line });
+                    return Ok(Read::Line { editor: Box::new(editor), line });
                 }
                 cause = signals.next() => cause,
             };
