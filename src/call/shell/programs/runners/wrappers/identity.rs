@@ -2,6 +2,15 @@
 
 use crate::call::shell::programs::runners::{BARE, Code, Inner, Runner, options};
 
+/// What `su` and `runuser` hand to the shell of the user, and which shell that is.
+const SHELL_OF_A_USER: &[(&str, Code)] = &[
+    ("-c", Code::Shell),
+    ("--command", Code::Shell),
+    ("--session-command", Code::Shell),
+    ("-s", Code::Program),
+    ("--shell", Code::Program),
+];
+
 pub(super) static IDENTITY: &[Runner] = &[
     Runner {
         names: &["sudo"],
@@ -86,13 +95,7 @@ pub(super) static IDENTITY: &[Runner] = &[
                 "fast",
             ],
         ),
-        code: &[
-            ("-c", Code::Shell),
-            ("--command", Code::Shell),
-            ("--session-command", Code::Shell),
-            ("-s", Code::Program),
-            ("--shell", Code::Program),
-        ],
+        code: SHELL_OF_A_USER,
         inner: Inner::None,
         ..BARE
     },
@@ -113,13 +116,7 @@ pub(super) static IDENTITY: &[Runner] = &[
                 "whitelist-environment=",
             ],
         ),
-        code: &[
-            ("-c", Code::Shell),
-            ("--command", Code::Shell),
-            ("--session-command", Code::Shell),
-            ("-s", Code::Program),
-            ("--shell", Code::Program),
-        ],
+        code: SHELL_OF_A_USER,
         ..BARE
     },
     Runner {
