@@ -42,10 +42,9 @@ fn places(environment: &Environment) -> Vec<PathBuf> {
 
 fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
-    let file = std::fs::File::open(path).ok().filter(|file| {
-        // A pipe would have to be waited for.
-        file.metadata().is_ok_and(|facts| facts.is_file())
-    })?;
+    // A pipe would have to be waited for, so nothing but a file is opened.
+    let facts = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+    let file = facts.and_then(|_| std::fs::File::open(path).ok())?;
     file.take(SETTINGS_BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(text)
 }
