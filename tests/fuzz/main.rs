@@ -4,6 +4,8 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::string_slice,
     clippy::print_stdout,
     reason = "a test may fail loudly and says what it did"
 )]
