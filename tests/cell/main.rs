@@ -2,7 +2,12 @@
 //!
 //! Every act that must fail inside is first shown to succeed outside, on the same files.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may fail loudly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a test may fail loudly"
+)]
 #![expect(clippy::disallowed_methods, reason = "controls act outside of any cell")]
 
 mod bare;
