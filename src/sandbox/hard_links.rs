@@ -8,7 +8,7 @@
 
 use super::spec::{Mask, MaskKind, MaskPattern};
 use crate::base::paths::normalise;
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use crate::base::pattern::{Selection, names};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 use std::collections::{BTreeMap, HashSet};
@@ -79,22 +79,25 @@ pub fn hard_links(
 struct Cover {
     root: PathBuf,
     /// `None`: the root itself and all below it.
-    patterns: Option<(GlobSet, GlobSet)>,
+    selection: Option<Selection>,
     kind: MaskKind,
     reason_id: String,
 }
 
 impl Cover {
     fn new(mask: &Mask) -> io::Result<Self> {
-        let (root, patterns) = match &mask.pattern {
+        let (root, selection) = match &mask.pattern {
             MaskPattern::Exact(path) => (path, None),
             MaskPattern::Glob { root, pattern, except } => {
-                (root, Some((set(std::slice::from_ref(pattern))?, set(except)?)))
+                let selection = Selection::exceptions(except)
+                    .and_then(|except| Selection::new(pattern, except))
+                    .map_err(io::Error::other)?;
+                (root, Some(selection))
             }
         };
         Ok(Self {
             root: normalise(Path::new("/"), root),
-            patterns,
+            selection,
             kind: mask.kind,
             reason_id: mask.reason_id.clone(),
         })
@@ -103,20 +106,8 @@ impl Cover {
     /// Whether it covers `path` itself; what lies below a covered directory is covered with it.
     fn covers(&self, path: &Path) -> bool {
         let Ok(relative) = path.strip_prefix(&self.root) else { return false };
-        match &self.patterns {
-            None => true,
-            Some((matches, except)) => matches.is_match(relative) && !except.is_match(relative),
-        }
+        self.selection.as_ref().is_none_or(|selection| selection.fits(&names(relative)))
     }
-}
-
-fn set(patterns: &[String]) -> io::Result<GlobSet> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-        set.add(glob.map_err(io::Error::other)?);
-    }
-    set.build().map_err(io::Error::other)
 }
 
 /// A file with more than one name.
