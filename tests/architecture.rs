@@ -72,6 +72,7 @@ fn used_modules(text: &str) -> Vec<String> {
 
 #[test]
 fn imports_point_down_only() {
+    // A19, A20, A21, B1, B29: model, loop, tools and host are modules that know only what they need.
     let table: BTreeMap<_, _> = MAY_USE.into_iter().collect();
     let mut wrong = Vec::new();
     for (path, text) in sources() {
@@ -88,6 +89,40 @@ fn imports_point_down_only() {
         }
     }
     assert!(wrong.is_empty(), "imports that point up:\n{}", wrong.join("\n"));
+}
+
+/// A source without its unit tests.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]").next().unwrap()
+}
+
+/// Sources below `directory` that hold one of `words`, tests left out.
+fn holders(directory: &str, words: &[&str]) -> Vec<String> {
+    sources()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(directory) && !path.iter().any(|part| part == "tests"))
+        .filter(|(_, text)| words.iter().any(|word| without_tests(text).contains(word)))
+        .map(|(path, _)| path.display().to_string())
+        .collect()
+}
+
+#[test]
+fn a_model_adapter_has_no_way_to_a_file_or_a_process() {
+    // A4, A6: what the model asks for is a proposal; adapters turn messages into requests and back.
+    let ways = ["std::fs", "std::process", "rustix::", "nix::", "tokio::fs"];
+    for directory in ["model/adapter", "model/normalise", "model/providers"] {
+        assert_eq!(holders(directory, &ways), [""; 0], "{directory}");
+    }
+    assert!(!holders("tools", &ways).is_empty(), "the search finds what is there");
+}
+
+#[test]
+fn the_loop_knows_no_tool_by_name() {
+    // A13: no domain rules in the loop. B2: which tools there are is the business of `call` and `tools`.
+    let names =
+        ["\"bash\"", "\"read\"", "\"write\"", "\"edit\"", "\"grep\"", "\"glob\"", "ToolName::Bash"];
+    assert_eq!(holders("agent", &names), [""; 0]);
+    assert!(!holders("call", &names).is_empty(), "the search finds what is there");
 }
 
 #[test]

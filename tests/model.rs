@@ -423,6 +423,7 @@ fn a_stream_without_finish_reason_is_a_failed_attempt() {
 
 #[test]
 fn a_stream_cut_after_the_finish_reason_is_complete() {
+    // A7: one call ends where the provider says why, not where the connection ends.
     let events = Turn::text("whole").chat_events();
     let finish = events.find("\"finish_reason\":\"stop\"").unwrap();
     let event_end = events.match_indices("\n\n").map(|(at, _)| at).find(|at| *at > finish).unwrap();

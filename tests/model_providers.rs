@@ -322,6 +322,7 @@ fn responses_answers_are_read_streamed_and_whole() {
 
 #[test]
 fn responses_requests_keep_nothing_on_the_server_and_carry_reasoning_back() {
+    // A4, A5: what the host sends is all that a model knows, also where a server would keep more.
     let answer = ask(GPT, true, events(&gpt_stream()), &request()).0.unwrap();
     let follow_up = ModelRequest { thinking: ThinkingLevel::High, ..with_history(&answer) };
     let (_, sent) = ask(GPT, true, events(&gpt_stream()), &follow_up);

@@ -363,6 +363,7 @@ fn a_second_process_on_a_session_is_refused_with_the_holders_pid() {
 
 #[test]
 fn a_tool_that_cannot_be_carried_out_is_the_models_problem_and_not_a_fault() {
+    // A21
     let rig = Rig::new();
     let turns = [
         call("bash", &json!({"command": "true", "cwd": "no/such/directory"})),

@@ -1,5 +1,8 @@
 //! Ways in which public agents have failed in their loops, tools and sessions, end to end. The number
-//! is that of the list of public bugs.
+//! is that of the list of public bugs. The others stand with what they are about: edits (7-10) in
+//! `file_tools::edit`, streams and answers (15-17) in `model` and `model::sse`, journals (18-22) in
+//! `session::recovery` and `cli::sessions`, hooks and rules (23, 24) in `cli::stages` and `shell`,
+//! background results (27) in `agent::tests`.
 
 use super::rig::{Live, Rig, answer, bash, call, calls, is_root, write};
 use super::scripted_http::{Reply, Server, Turn};
@@ -86,6 +89,7 @@ fn bug_05_a_result_is_cut_between_characters_and_says_so() {
 
 #[test]
 fn bug_06_endless_output_costs_bounded_memory_and_the_time_limit_still_holds() {
+    // A11: bounds; persistence, errors and cancellation have tests of their own.
     let rig = Rig::new();
     let endless = json!({"command": "yes", "timeout_ms": 1_500});
     let no_newline = json!({"command": "tr '\\0' a < /dev/zero", "timeout_ms": 1_500});

@@ -40,6 +40,7 @@ fn a01_a02_a09_a10_every_request_carries_the_whole_conversation_grown_by_the_las
     let (done, requests) = ask(&rig, replies, &[]);
     assert_eq!(done.exits(0).result()["answer"], "done");
     assert_eq!(roles(&requests[0]), ["system", "user"]);
+    // B19
     assert_eq!(roles(&requests[1]), ["system", "user", "assistant", "tool"]);
     let (first, second) = (&requests[0].body["messages"], &requests[1].body["messages"]);
     assert_eq!(first[0], second[0], "the system prompt does not change");
@@ -55,6 +56,7 @@ fn a01_a02_a09_a10_every_request_carries_the_whole_conversation_grown_by_the_las
 
 #[test]
 fn a24_a25_only_enabled_tools_are_in_the_request_and_no_other_is_dispatched() {
+    // A26: what is tested is the dispatcher, whatever the model asks for.
     let rig = Rig::new();
     let turns = |rig: &Rig, more: &[&str]| {
         let replies = vec![

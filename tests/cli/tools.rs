@@ -149,6 +149,7 @@ fn b14_the_policys_time_limit_is_the_most_that_a_call_can_ask_for() {
 
 #[test]
 fn b16_a_result_has_at_most_50_000_bytes_and_the_rest_can_be_read() {
+    // G2
     let rig = Rig::new();
     let turns = [bash("seq 1 100000"), answer("done")];
     let done = rig.play(&turns, &[]).exits(0);
