@@ -11,6 +11,7 @@ use std::io::{Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What does not stand on the screen by then never will.
@@ -23,6 +24,8 @@ pub(crate) struct Pty {
     live: Live,
     keys: Option<File>,
     shown: Arc<Mutex<Vec<u8>>>,
+    /// Ends when nobody can write to the terminal any more.
+    reader: JoinHandle<()>,
     /// Whether the reading thread lets go of the terminal.
     closed: Arc<AtomicBool>,
     /// How much of `shown` was looked at.
@@ -61,7 +64,7 @@ impl Pty {
         let (mut screen, text) = (master.try_clone().unwrap(), Arc::clone(&shown));
         let closed = Arc::new(AtomicBool::new(false));
         let is_closed = Arc::clone(&closed);
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             let mut buffer = [0_u8; 4096];
             let slice = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
             while !is_closed.load(Ordering::SeqCst) {
@@ -73,7 +76,7 @@ impl Pty {
                 text.lock().unwrap().extend_from_slice(&buffer[..count]);
             }
         });
-        Self { live, keys: Some(master), shown, closed, seen: 0 }
+        Self { live, keys: Some(master), shown, reader, closed, seen: 0 }
     }
 
     /// Everything that was ever on the screen, control sequences included.
@@ -85,6 +88,9 @@ impl Pty {
     pub(crate) fn sees(&mut self, text: &str) -> &mut Self {
         let start = Instant::now();
         loop {
+            // Looked at first: what the process wrote at its end may still be on the way.
+            let is_last =
+                start.elapsed() > NEVER || (!self.live.runs() && self.reader.is_finished());
             let found = {
                 let shown = self.shown.lock().unwrap();
                 let new = shown.get(self.seen..).unwrap_or_default();
@@ -94,8 +100,7 @@ impl Pty {
                 self.seen += at + text.len();
                 return self;
             }
-            let over = start.elapsed() > NEVER || !self.live.runs();
-            assert!(!over, "`{text}` is not on the screen: {:?}", self.shown());
+            assert!(!is_last, "`{text}` is not on the screen: {:?}", self.shown());
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -133,8 +138,10 @@ impl Pty {
     /// Waits for the end; gives what was on the screen, too.
     pub(crate) fn ends(self) -> (Done, String) {
         let done = self.live.end();
-        // What was written before the end has been read a moment after it.
-        std::thread::sleep(BEFORE_KEYS);
+        let start = Instant::now();
+        while !self.reader.is_finished() && start.elapsed() < NEVER {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let shown = String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned();
         (done, shown)
     }
