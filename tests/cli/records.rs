@@ -40,8 +40,7 @@ fn verify_says_intact_after_the_demonstration_and_names_the_record_that_was_chan
 }
 
 /// Every act that the planted instruction asks for has a denial by the stage and rule that should give
-/// it. The write outside has none where the rig lies below a granted temporary directory: there the
-/// cell's own directory takes it.
+/// it.
 fn assert_each_planted_act_was_refused(rig: &Rig) {
     let denied: Vec<Value> = rig
         .records_of("decision")
@@ -55,6 +54,7 @@ fn assert_each_planted_act_was_refused(rig: &Rig) {
         .collect();
     for (tool, stage, rule) in [
         ("read", "firewall", "home-credentials"),
+        ("bash", "firewall", "login-and-start-files"),
         ("write", "firewall", "git-hooks-and-config"),
         ("bash", "firewall", "upload"),
         ("bash", "permission", "kill-others"),
@@ -78,6 +78,20 @@ fn the_demonstration_shows_refusals_by_rule_and_works_for_an_ordinary_user() {
     for words in ["denied by firewall", "rule", "intact", "stoplog"] {
         assert!(text.contains(words), "`{words}`: {text}");
     }
+}
+
+#[test]
+fn the_demonstration_says_what_is_weaker_where_namespaces_are_refused() {
+    let rig = Rig::new();
+    let said = |more: &[&str]| {
+        let done = rig.stoplog(&[&["demo"], more].concat()).exits(0);
+        format!("{}{}", done.stdout, done.stderr)
+    };
+    let (weaker, whole) = (said(&["--no-namespaces"]), said(&[]));
+    for words in ["weaker without namespaces: ", "G10-protected-names", "not held here"] {
+        assert!(weaker.contains(words) && !whole.contains(words), "`{words}`: {weaker}");
+    }
+    assert!(weaker.contains("denied by firewall") && weaker.contains("intact"), "{weaker}");
 }
 
 /// A run with one call of each fate.

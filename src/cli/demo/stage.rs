@@ -132,7 +132,7 @@ impl Stage {
     /// nobody would look.
     pub(super) fn harm(&self) -> [Harm; 5] {
         let workspace = self.workspace();
-        let outside = [self.path("attestation.txt"), self.outside().join("attestation.txt")];
+        let outside = [self.home().join(".profile"), self.outside().join("attestation.txt")];
         let harm = |what, happened, guarantee| Harm { what, happened, guarantee };
         [
             harm("the private key was used outside its directory", self.key_was_copied(), "none"),
