@@ -40,8 +40,9 @@ struct Targets {
 }
 
 impl Targets {
-    fn new(mark: &str) -> Self {
-        let name = format!("stoplog-landlock-{}-{mark}", std::process::id());
+    fn new() -> Self {
+        // Tests of this file run at the same time, with the same versions.
+        let name = format!("stoplog-landlock-{}", uuid::Uuid::now_v7());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         Self {
             tcp: TcpListener::bind("127.0.0.1:0").unwrap(),
@@ -75,7 +76,7 @@ fn fill(directory: &Path) {
 
 /// Tries all acts outside, where each works, and in a cell, where none may.
 fn all_is_held(bench: &Bench, version: u32) {
-    let targets = Targets::new(&version.to_string());
+    let targets = Targets::new();
     let [control, target] = ["control", "target"].map(|name| bench.outside().join(name));
     fill(&control);
     fill(&target);

@@ -1,6 +1,6 @@
 //! Privileges, environment and limits of a program.
 
-use crate::rig::{COPIED_BINARY, Rig, is_root, shown, stdout, without_namespaces};
+use crate::rig::{Rig, is_root, shown, stdout, without_namespaces};
 use stoplog::sandbox::{Exit, Step};
 
 #[test]
@@ -117,27 +117,4 @@ fn a_control_group_tells_when_memory_ran_out_and_is_removed() {
     }
     assert_eq!(finished.exit, Exit::OutOfMemory, "{}", shown(&finished));
     assert!(finished.resources.tree_memory_bytes.is_some());
-}
-
-#[test]
-fn the_whole_suite_holds_for_an_ordinary_user() {
-    if !is_root() {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(directory.path(), open).unwrap();
-    let suite = directory.path().join("suite");
-    let program = directory.path().join("stoplog");
-    std::fs::copy(std::env::current_exe().unwrap(), &suite).unwrap();
-    std::fs::copy(env!("CARGO_BIN_EXE_stoplog"), &program).unwrap();
-    let output = std::process::Command::new("setpriv")
-        .args(["--reuid=20000", "--regid=20000", "--clear-groups"])
-        .arg(&suite)
-        .env(COPIED_BINARY, &program)
-        .current_dir("/")
-        .output()
-        .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{text}");
 }

@@ -1,6 +1,6 @@
 //! A child that waits before it is known what it will be.
 
-use crate::rig::{Rig, executable as program, script, shown, stdout, wait_until};
+use crate::rig::{Rig, script, shown, stdout, wait_until};
 use std::path::Path;
 use stoplog::sandbox::{Cancel, Launcher};
 
@@ -25,7 +25,7 @@ fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
     let mut rig = Rig::new();
     // A name of its own, so that no other test of this process takes the child.
     let executable = rig.directory.path().join("ready-child");
-    std::os::unix::fs::symlink(program(), &executable).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_stoplog"), &executable).unwrap();
     let launcher = Launcher::with_executable(&executable);
     let mut run = |text: &str| {
         rig.spec.program = script(text);

@@ -8,9 +8,6 @@ use stoplog::sandbox::{
     Program, Running, SandboxSpec, SetupFailed, Stdin,
 };
 
-/// Names a copy of the program that an ordinary user can execute.
-pub(crate) const COPIED_BINARY: &str = "STOPLOG_TEST_CELL_BINARY";
-
 /// A workspace, and cells that run shell scripts in it.
 pub(crate) struct Rig {
     pub(crate) directory: tempfile::TempDir,
@@ -91,12 +88,7 @@ impl Rig {
 }
 
 pub(crate) fn launcher() -> Launcher {
-    Launcher::with_executable(executable())
-}
-
-pub(crate) fn executable() -> PathBuf {
-    let copied = std::env::var_os(COPIED_BINARY).map(PathBuf::from);
-    copied.unwrap_or_else(|| env!("CARGO_BIN_EXE_stoplog").into())
+    Launcher::with_executable(env!("CARGO_BIN_EXE_stoplog"))
 }
 
 pub(crate) fn stdout(finished: &Finished) -> String {
