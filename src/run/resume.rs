@@ -34,7 +34,15 @@ pub(super) fn open_session(
     let header = journal.state().header.clone();
     let earlier = journal.state().extension.run_contexts.last().cloned();
     let config = &continued(config, Path::new(&header.cwd), &header, earlier.as_ref())?;
-    let record = last_start(&state.join("audit"), directory.id())?.policy;
+    let logs = state.join("audit");
+    if journal.state().transcript.is_empty() && !log_path(&logs, directory.id()).exists() {
+        return Err(RunError::Blocked(
+            "it was cut off before anything was asked or done in it, so nothing is lost; start a new \
+             session"
+                .to_owned(),
+        ));
+    }
+    let record = last_start(&logs, directory.id())?.policy;
     let recorded = recorded_policy(&record)?;
     let given = given_policy(config, Path::new(&header.cwd), &record)?;
     // Each set must allow a call, so that whatever is given, nothing gets wider.

@@ -13,6 +13,7 @@ mod bad_input;
 mod bugs;
 mod documents;
 mod exits;
+mod killed;
 mod layers;
 mod model_call;
 mod persistence;
@@ -25,6 +26,7 @@ mod stages;
 mod talk;
 mod terminal;
 mod tools;
+mod traced;
 
 #[path = "../support/scripted_http.rs"]
 mod scripted_http;

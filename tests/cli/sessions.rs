@@ -1,10 +1,9 @@
-//! Sessions: going on with an idle and with an interrupted one, the death of the live process at every
-//! boundary, what may not get wider, and the tools to look at sessions.
+//! Sessions: going on with an idle and with an interrupted one, what may not get wider, and the tools
+//! to look at sessions. The death of the live process at every boundary is in `killed`.
 
 use super::rig::{Done, Live, Rig, answer, bash, calls, write};
 use serde_json::{Value, json};
 use std::fs;
-use std::time::Duration;
 
 fn resume(rig: &Rig, more: &[&str]) -> Done {
     let id = rig.session();
@@ -41,141 +40,6 @@ fn run_with_resume_is_the_same_as_resume_with_a_task() {
     let done = rig.run(&script, &["--resume", &id]).exits(0);
     assert_eq!(done.result()["answer"], "second");
     assert_eq!(rig.sessions().len(), 1);
-}
-
-/// The turns of the run that is killed: two commands that leave a mark each time they run, and a file.
-fn turns() -> Vec<Value> {
-    vec![
-        json!({"calls": [{"id": "first", "name": "bash",
-            "arguments": {"command": "echo one >> marks; sleep 0.05"}}]}),
-        json!({"calls": [
-            {"id": "second", "name": "write", "arguments": {"path": "made", "content": "x"}},
-            {"id": "third", "name": "bash",
-                "arguments": {"command": "echo two >> marks; sleep 0.05"}}]}),
-        answer("all done"),
-    ]
-}
-
-fn lines(rig: &Rig) -> usize {
-    let Some(session) = rig.sessions().pop() else { return 0 };
-    let bytes = fs::read(session.join("journal.jsonl")).unwrap_or_default();
-    bytes.iter().filter(|byte| **byte == b'\n').count()
-}
-
-/// The results in the journal, by the call that they answer.
-fn tool_results(rig: &Rig) -> Vec<Value> {
-    let facts = rig.facts().into_iter();
-    facts
-        .filter(|fact| fact["entry"]["message"]["role"] == "tool")
-        .map(|fact| fact["entry"].clone())
-        .collect()
-}
-
-fn answers(rig: &Rig) -> usize {
-    let facts = rig.facts().into_iter();
-    facts.filter(|fact| fact["entry"]["message"]["role"] == "assistant").count()
-}
-
-/// Kills a run when its journal has `boundary` lines; `false` if it had ended before.
-fn kill_at(rig: &Rig, boundary: usize) -> bool {
-    let script = rig.script(&turns());
-    let mut live = Live::start(rig.run_command(&script, &[]));
-    while live.runs() {
-        if lines(rig) >= boundary {
-            live.signal(rustix::process::Signal::KILL);
-            let done = live.end();
-            return done.signal() == Some(9);
-        }
-        std::thread::sleep(Duration::from_micros(200));
-    }
-    drop(live.end().exits(0));
-    false
-}
-
-/// Goes on after a kill and checks that nothing was repeated and nothing lost without a record.
-fn assert_recovers(rig: &Rig, boundary: usize) {
-    let told: Vec<Value> = turns().split_off(answers(rig));
-    let at_end = told.is_empty();
-    if !at_end {
-        rig.script(&told);
-    }
-    let begun = rig.facts().len() > 1;
-    let more: &[&str] = if at_end || !begun { &["a further task"] } else { &[] };
-    if at_end {
-        rig.script(&[answer("all done")]);
-    }
-    let done = resume(rig, more).exits(0);
-    assert_eq!(done.result()["answer"], "all done", "at line {boundary}");
-    let marks = rig.text("marks");
-    let results = tool_results(rig);
-    let result_of = |id: &str| {
-        let fits = |entry: &&Value| entry["message"]["tool_call_id"] == id;
-        results.iter().filter(fits).collect::<Vec<_>>()
-    };
-    let mut interrupted = 0;
-    for entry in &results {
-        let id = entry["message"]["tool_call_id"].as_str().unwrap();
-        assert_eq!(result_of(id).len(), 1, "one result for each call, at line {boundary}");
-        if entry["result"]["reason"] == "interrupted" {
-            interrupted += 1;
-            let content = entry["message"]["content"].as_str().unwrap();
-            assert!(content.contains("interrupted"), "the model is told: {content}");
-        }
-    }
-    for mark in ["one", "two"] {
-        let count = marks.lines().filter(|line| *line == mark).count();
-        assert!(count <= 1, "`{mark}` was repeated at line {boundary}: {marks}");
-        assert!(count == 1 || interrupted > 0, "`{mark}` is lost at line {boundary}");
-    }
-    assert!(interrupted <= 1, "{results:#?}");
-    rig.stoplog(&["audit", "verify"]).exits(0);
-    let reduced =
-        ["session", "reduce", rig.journal().to_str().unwrap(), "--json"].map(str::to_owned);
-    let reduced: Vec<&str> = reduced.iter().map(String::as_str).collect();
-    rig.stoplog(&reduced).exits(0);
-}
-
-#[test]
-fn a18_a22_a_kill_at_every_boundary_of_the_journal_repeats_and_loses_nothing() {
-    let mut killed = 0;
-    let mut interrupted = 0;
-    // The first line is the header: a session without a word of the user is not resumed but begun.
-    for boundary in 2..40 {
-        let rig = Rig::new();
-        if !kill_at(&rig, boundary) {
-            break;
-        }
-        killed += 1;
-        assert_recovers(&rig, boundary);
-        let reasons = tool_results(&rig);
-        interrupted +=
-            reasons.iter().filter(|entry| entry["result"]["reason"] == "interrupted").count();
-    }
-    assert!(killed >= 10, "only {killed} boundaries were met");
-    assert!(interrupted >= 1, "no call was in flight at any kill");
-}
-
-#[test]
-fn a22_the_model_is_told_that_the_call_in_flight_was_interrupted() {
-    let rig = Rig::new();
-    let script = rig.script(&[
-        calls(&[
-            ("bash", json!({"command": "echo x >> marks; touch begun; sleep 60"})),
-            ("write", json!({"path": "second", "content": "x"})),
-        ]),
-        answer("done"),
-    ]);
-    let mut live = Live::start(rig.run_command(&script, &[]));
-    assert!(live.until(|| rig.has("begun")));
-    live.signal(rustix::process::Signal::KILL);
-    drop(live.end());
-    let list = rig.stoplog(&["session", "list"]).exits(0).stdout;
-    assert!(list.contains("interrupted"), "{list}");
-    rig.script(&[json!({"expect": ["interrupted", "unknown"], "text": "I will look first."})]);
-    let done = resume(&rig, &[]).exits(0);
-    assert_eq!(done.result()["answer"], "I will look first.");
-    assert_eq!(rig.text("marks"), "x\n", "it was not repeated");
-    assert!(rig.has("second"), "the call that had not started goes on");
 }
 
 #[test]

@@ -1,0 +1,186 @@
+//! The death of the live process: it is killed before and after every line of its journal, and the
+//! session that goes on repeats no effect and loses none without a record.
+
+use super::rig::{Done, Live, Rig, answer, calls};
+use super::traced::{Moment, kill_at, lines};
+use serde_json::{Value, json};
+
+/// The turns of the run that is killed: two commands that leave a mark each time they run, and a file.
+fn turns() -> Vec<Value> {
+    vec![
+        json!({"calls": [{"id": "first", "name": "bash",
+            "arguments": {"command": "echo first >> marks"}}]}),
+        json!({"calls": [
+            {"id": "second", "name": "write", "arguments": {"path": "made", "content": "x"}},
+            {"id": "third", "name": "bash", "arguments": {"command": "echo third >> marks"}}]}),
+        answer("all done"),
+    ]
+}
+
+fn arguments(rig: &Rig) -> Vec<String> {
+    rig.arguments(&rig.script(&turns()), &[])
+}
+
+/// Lines that the journal of an undisturbed run has.
+fn lines_of_a_whole_run() -> usize {
+    let rig = Rig::new();
+    rig.play(&turns(), &[]).exits(0);
+    lines(&rig)
+}
+
+fn resume(rig: &Rig, more: &[&str]) -> Done {
+    let id = rig.session();
+    let fixed = ["resume", &id, "--headless", "--output", "stream-json"];
+    rig.stoplog(&[&fixed[..], more].concat())
+}
+
+/// The results in the journal that answer `call`.
+fn results_of(rig: &Rig, call: &str) -> Vec<Value> {
+    let entries = rig.facts().into_iter().map(|fact| fact["entry"].clone());
+    entries
+        .filter(|entry| entry["message"]["role"] == "tool")
+        .filter(|entry| entry["message"]["tool_call_id"] == call)
+        .collect()
+}
+
+fn started(rig: &Rig, call: &str) -> bool {
+    let facts = rig.facts();
+    let mut records = facts.iter().map(|fact| &fact["record"]);
+    records.any(|record| record["type"] == "toolStarted" && record["toolCallId"] == call)
+}
+
+fn answers(rig: &Rig) -> usize {
+    let facts = rig.facts().into_iter();
+    facts.filter(|fact| fact["entry"]["message"]["role"] == "assistant").count()
+}
+
+/// How often the effect of `call` has happened.
+fn effects(rig: &Rig, call: &str) -> usize {
+    match call {
+        "second" => usize::from(rig.has("made")),
+        _ => rig.text("marks").lines().filter(|line| *line == call).count(),
+    }
+}
+
+/// What stood at the moment of the death.
+struct Death {
+    /// The call that had started and had no result, and whether it had taken effect.
+    in_flight: Option<(&'static str, bool)>,
+    begun: bool,
+    answered: usize,
+}
+
+const CALLS: [&str; 3] = ["first", "second", "third"];
+
+fn look_at(rig: &Rig) -> Death {
+    let open = |call: &&str| started(rig, call) && results_of(rig, call).is_empty();
+    let open: Vec<_> = CALLS.into_iter().filter(open).collect();
+    assert!(open.len() <= 1, "no two of these run at once");
+    let in_flight = open.first().map(|call| (*call, effects(rig, call) == 1));
+    for call in CALLS {
+        let done = !results_of(rig, call).is_empty();
+        let may = in_flight.is_some_and(|(open, _)| open == call);
+        assert!(may || effects(rig, call) == usize::from(done), "{call}: effect without intent");
+    }
+    Death { in_flight, begun: rig.facts().len() > 1, answered: answers(rig) }
+}
+
+/// Goes on after a death: each call ends with one result and one effect, but for the one in flight,
+/// which is not repeated and of which the model is told that nobody knows.
+fn assert_recovers(rig: &Rig, death: &Death, moment: Moment) {
+    let mut left = turns().split_off(death.answered);
+    let is_at_end = left.is_empty();
+    if is_at_end {
+        left.push(answer("all done"));
+    }
+    if death.in_flight.is_some() {
+        left[0]["expect"] = json!(["interrupted", "unknown"]);
+    }
+    rig.script(&left);
+    let more: &[&str] = if is_at_end || !death.begun { &["a further task"] } else { &[] };
+    let done = resume(rig, more).exits(0);
+    assert_eq!(done.result()["answer"], "all done", "{moment:?}");
+    for call in CALLS {
+        let results = results_of(rig, call);
+        assert_eq!(results.len(), 1, "{call} has one result: {moment:?}");
+        let reason = &results[0]["result"]["reason"];
+        match death.in_flight.filter(|(open, _)| *open == call) {
+            Some((_, effect)) => {
+                assert_eq!(reason, "interrupted", "{call}: {moment:?}");
+                assert_eq!(effects(rig, call), usize::from(effect), "{call}: {moment:?}");
+            }
+            None => {
+                assert_eq!(reason, &Value::Null, "{call}: {moment:?}");
+                assert_eq!(effects(rig, call), 1, "{call}: {moment:?}");
+            }
+        }
+    }
+    rig.stoplog(&["audit", "verify"]).exits(0);
+    let journal = rig.journal();
+    rig.stoplog(&["session", "reduce", journal.to_str().unwrap(), "--json"]).exits(0);
+}
+
+/// Kills a run at each of `moments`, in a place of its own, and gives what was in flight.
+fn kill_at_each(moments: impl Iterator<Item = Moment>) -> Vec<(&'static str, bool)> {
+    let mut in_flight = Vec::new();
+    for moment in moments {
+        let rig = Rig::new();
+        assert!(kill_at(&rig, &arguments(&rig), moment), "the run ended before {moment:?}");
+        let whole = match moment {
+            Moment::After(line) => line,
+            Moment::Before(line) => line - 1,
+        };
+        assert_eq!(lines(&rig), whole, "{moment:?}");
+        let death = look_at(&rig);
+        in_flight.extend(death.in_flight);
+        assert_recovers(&rig, &death, moment);
+    }
+    in_flight
+}
+
+#[test]
+fn a18_a22_a_kill_after_every_line_of_the_journal_repeats_and_loses_nothing() {
+    let in_flight = kill_at_each((2..=lines_of_a_whole_run()).map(Moment::After));
+    // The intent is on the disk and the effect has not begun.
+    assert_eq!(in_flight, CALLS.map(|call| (call, false)));
+}
+
+#[test]
+fn a18_a_session_that_died_before_the_users_words_says_that_nothing_is_lost() {
+    let rig = Rig::new();
+    assert!(kill_at(&rig, &arguments(&rig), Moment::After(1)));
+    assert_eq!((lines(&rig), rig.has("marks")), (1, false));
+    resume(&rig, &["a task"]).exits(23).says(&["before anything was asked", "new session"]);
+    rig.stoplog(&["session", "list"]).exits(0);
+    rig.play(&turns(), &[]).exits(0);
+}
+
+#[test]
+fn a18_a22_a_kill_before_every_line_of_the_journal_repeats_and_loses_nothing() {
+    let in_flight = kill_at_each((2..=lines_of_a_whole_run()).map(Moment::Before));
+    // The effect has happened and its result is on no disk.
+    assert_eq!(in_flight, CALLS.map(|call| (call, true)));
+}
+
+#[test]
+fn a22_the_model_is_told_that_the_call_in_flight_was_interrupted() {
+    let rig = Rig::new();
+    let script = rig.script(&[
+        calls(&[
+            ("bash", json!({"command": "echo x >> marks; touch begun; sleep 60"})),
+            ("write", json!({"path": "second", "content": "x"})),
+        ]),
+        answer("done"),
+    ]);
+    let mut live = Live::start(rig.run_command(&script, &[]));
+    assert!(live.until(|| rig.has("begun")));
+    live.signal(rustix::process::Signal::KILL);
+    drop(live.end());
+    let list = rig.stoplog(&["session", "list"]).exits(0).stdout;
+    assert!(list.contains("interrupted"), "{list}");
+    rig.script(&[json!({"expect": ["interrupted", "unknown"], "text": "I will look first."})]);
+    let done = resume(&rig, &[]).exits(0);
+    assert_eq!(done.result()["answer"], "I will look first.");
+    assert_eq!(rig.text("marks"), "x\n", "it was not repeated");
+    assert!(rig.has("second"), "the call that had not started goes on");
+}

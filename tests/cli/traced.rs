@@ -1,0 +1,157 @@
+//! A process that is followed from one system call to the next, so that it can be killed at an exact
+//! place: before a line of its journal is written, or after the line is on the disk.
+//!
+//! What may be stopped is the thread that writes the journal, which is the first one. Nothing in the
+//! program knows of this: the kernel stops it, as a debugger would have it.
+
+use super::rig::{PROGRAM, Rig};
+use nix::libc::{PTRACE_SYSCALL_INFO_ENTRY, SYS_fdatasync, SYS_write};
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+
+/// Where a process is killed, seen from its journal. Lines are counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The line has been flushed to the disk, and nothing else has happened since.
+    After(usize),
+    /// All that comes before the line has happened, and no byte of it is in the file.
+    Before(usize),
+}
+
+/// Starts `arguments` and kills the process at `moment`; `false` if it ended before.
+pub(crate) fn kill_at(rig: &Rig, arguments: &[String], moment: Moment) -> bool {
+    let mut traced = Traced::start(rig, arguments);
+    while traced.next_call() {
+        if traced.is_at(moment) {
+            traced.kill();
+            return true;
+        }
+    }
+    false
+}
+
+/// A system call at its beginning or its end, with its first argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stop {
+    number: i64,
+    descriptor: u64,
+    begins: bool,
+}
+
+struct Traced<'r> {
+    rig: &'r Rig,
+    child: Child,
+    id: Pid,
+    stop: Stop,
+    /// The journal's descriptor in the process, once its first line has been written.
+    descriptor: Option<u64>,
+    /// Complete lines in the journal.
+    lines: usize,
+}
+
+impl<'r> Traced<'r> {
+    /// The process waits in a shell until it is followed.
+    fn start(rig: &'r Rig, arguments: &[String]) -> Self {
+        let mut command = rig.program("/bin/sh", &["-c", "read go; exec \"$@\" < /dev/null", "sh"]);
+        command.arg(PROGRAM).arg("--state-dir").arg(rig.state()).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let id = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        let options = Options::PTRACE_O_TRACESYSGOOD | Options::PTRACE_O_EXITKILL;
+        ptrace::seize(id, options).unwrap();
+        ptrace::interrupt(id).unwrap();
+        wait(id);
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let stop = Stop { number: -1, descriptor: 0, begins: false };
+        Self { rig, child, id, stop, descriptor: None, lines: 0 }
+    }
+
+    /// Goes on to the beginning or the end of the next system call; `false` at the end of the process.
+    fn next_call(&mut self) -> bool {
+        let mut signal: Option<Signal> = None;
+        loop {
+            ptrace::syscall(self.id, signal.take()).unwrap();
+            match wait(self.id) {
+                WaitStatus::PtraceSyscall(_) => break,
+                WaitStatus::Stopped(_, delivered) => signal = Some(delivered),
+                WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return false,
+                _ => {}
+            }
+        }
+        let begins = ptrace::syscall_info(self.id).unwrap().op == PTRACE_SYSCALL_INFO_ENTRY;
+        if begins {
+            // At its end the registers hold its result.
+            let (number, descriptor) = registers(self.id);
+            self.stop = Stop { number, descriptor, begins };
+        } else {
+            self.stop.begins = false;
+            self.count();
+        }
+        true
+    }
+
+    /// A write has ended: if the journal has grown, it was one to the journal.
+    fn count(&mut self) {
+        if self.stop.number != SYS_write {
+            return;
+        }
+        let lines = lines(self.rig);
+        if lines > self.lines {
+            self.lines = lines;
+            self.descriptor = Some(self.stop.descriptor);
+        }
+    }
+
+    fn is_at(&self, moment: Moment) -> bool {
+        let Stop { number, descriptor, begins } = self.stop;
+        let of_journal = Some(descriptor) == self.descriptor;
+        match moment {
+            Moment::After(line) => {
+                of_journal && !begins && number == SYS_fdatasync && self.lines == line
+            }
+            Moment::Before(line) => {
+                of_journal && begins && number == SYS_write && self.lines + 1 == line
+            }
+        }
+    }
+
+    fn kill(mut self) {
+        nix::sys::signal::kill(self.id, Signal::SIGKILL).unwrap();
+        while !matches!(wait(self.id), WaitStatus::Signaled(_, Signal::SIGKILL, _)) {}
+        // It has been waited for; this only tells the handle.
+        drop(self.child.try_wait());
+    }
+}
+
+fn wait(id: Pid) -> WaitStatus {
+    waitpid(id, Some(WaitPidFlag::__WALL)).unwrap()
+}
+
+/// The number of the system call that begins, and its first argument.
+#[cfg(target_arch = "x86_64")]
+fn registers(id: Pid) -> (i64, u64) {
+    let registers = ptrace::getregs(id).unwrap();
+    (i64::try_from(registers.orig_rax).unwrap_or(-1), registers.rdi)
+}
+
+/// The number of the system call that begins, and its first argument.
+#[cfg(target_arch = "aarch64")]
+fn registers(id: Pid) -> (i64, u64) {
+    let registers = ptrace::getregs(id).unwrap();
+    (i64::try_from(registers.regs[8]).unwrap_or(-1), registers.regs[0])
+}
+
+fn journal(rig: &Rig) -> Option<PathBuf> {
+    Some(rig.sessions().pop()?.join("journal.jsonl"))
+}
+
+/// Complete lines in the journal of the newest session.
+pub(crate) fn lines(rig: &Rig) -> usize {
+    let bytes = journal(rig).and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
+    bytes.iter().filter(|byte| **byte == b'\n').count()
+}
