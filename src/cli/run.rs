@@ -1,6 +1,9 @@
 //! `run` and `resume`: an agent works on a task.
 
-use super::args::{AgentArgs, ModelChoice, Output, ResumeArgs, RunArgs, Thinking, ToolCalls};
+use super::args::{
+    AgentArgs, BehaviourArgs, ModelChoice, Output, ResumeArgs, RunArgs, Thinking, ToolCalls,
+};
+use super::live::{self, Answers, Opening};
 use super::screen::Tone;
 use super::{CommandError, Context, Outcome, json, progress, tell};
 use crate::agent::events::RunResult;
@@ -9,6 +12,7 @@ use crate::base::text::escape_keeping_lines;
 use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::run::model::ModelWish;
 use crate::run::{self, Job, RunConfig, RunError};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 /// `stoplog run`
@@ -27,16 +31,43 @@ pub(super) fn resume(context: &Context, args: ResumeArgs) -> Outcome {
     carry_out(context, agent, Job::Resume { session, task })
 }
 
+/// What of a run somebody watches at a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Watching {
+    /// Nothing: a script reads, or the output is kept.
+    Nobody,
+    /// The calls and the diffs; the answer goes elsewhere, whole.
+    Progress,
+    /// The answer, too, as it arrives.
+    All,
+}
+
+fn watching(behaviour: &BehaviourArgs) -> Watching {
+    if behaviour.output != Output::Text || behaviour.no_content || !std::io::stderr().is_terminal()
+    {
+        Watching::Nobody
+    } else if std::io::stdout().is_terminal() {
+        Watching::All
+    } else {
+        Watching::Progress
+    }
+}
+
 fn carry_out(context: &Context, agent: AgentArgs, job: Job) -> Outcome {
     let output = agent.behaviour.output;
-    let listener = progress::listener(context.screen, output, agent.behaviour.no_content);
+    let watching = watching(&agent.behaviour);
+    let listener = match watching {
+        Watching::Nobody => progress::listener(context.screen, output, agent.behaviour.no_content),
+        Watching::Progress => live::listener(context.screen, Answers::Left, Opening::Shown),
+        Watching::All => live::listener(context.screen, Answers::Shown, Opening::Shown),
+    };
     let config = config(context, agent);
     let result = match config.and_then(|config| run::run(&config, job, listener)) {
         Ok(result) => result,
         Err(error) if output == Output::Text => return Err(error.into()),
         Err(error) => return failed_start(context, &error.into()),
     };
-    show(context, &result, output)?;
+    show(context, &result, output, watching)?;
     Ok(Exit::Command(result.exit_code))
 }
 
@@ -54,19 +85,24 @@ fn failed_start(context: &Context, error: &CommandError) -> Outcome {
     Ok(error.exit())
 }
 
-fn show(context: &Context, result: &RunResult, output: Output) -> Result<(), CommandError> {
+fn show(
+    context: &Context,
+    result: &RunResult,
+    output: Output,
+    watching: Watching,
+) -> Result<(), CommandError> {
     match output {
         Output::Json => context.screen.out(&json(result)?),
         // The last event was the result.
         Output::StreamJson => {}
-        Output::Text => show_text(context, result),
+        Output::Text => show_text(context, result, watching),
     }
     Ok(())
 }
 
-fn show_text(context: &Context, result: &RunResult) {
+fn show_text(context: &Context, result: &RunResult, watching: Watching) {
     let screen = context.screen;
-    if !result.answer.is_empty() {
+    if !result.answer.is_empty() && watching != Watching::All {
         screen.out(&escape_keeping_lines(&result.answer));
     }
     if let Some(error) = &result.error {
@@ -88,6 +124,8 @@ fn show_text(context: &Context, result: &RunResult) {
 /// The configuration that the flags describe.
 pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, RunError> {
     let AgentArgs { place, model, behaviour } = agent;
+    let shows_pieces =
+        behaviour.output == Output::StreamJson || watching(&behaviour) == Watching::All;
     let recording = model.record.as_deref().map(Recording::create).transpose()?;
     Ok(RunConfig {
         state_directory: context.state_directory.clone(),
@@ -112,7 +150,7 @@ pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, R
         recording: recording.map(Arc::new),
         agents_file: !behaviour.no_agents_file,
         headless: behaviour.headless,
-        shows_pieces: behaviour.output == Output::StreamJson,
+        shows_pieces,
         model: wish(model),
         ..RunConfig::of(context.environment.clone())
     })

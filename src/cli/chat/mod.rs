@@ -5,12 +5,11 @@
 //! Ctrl-C stops the turn, a second one ends the program; at the prompt it takes back what was typed,
 //! a second one leaves.
 
-mod diff;
 mod input;
-mod show;
 mod terminal;
 
 use super::args::{ChatArgs, Output};
+use super::live::{self, Answers, Opening};
 use super::screen::{Screen, Tone};
 use super::{CommandError, Context, Outcome, run as run_command};
 use crate::agent::events::{FinishReason, RunResult};
@@ -104,7 +103,8 @@ impl Chat {
             None => Job::New { task },
             Some(session) => Job::Resume { session: session.clone(), task: Some(task) },
         };
-        let listener = show::listener(self.screen, self.turns == 0);
+        let opening = if self.turns == 0 { Opening::Shown } else { Opening::Known };
+        let listener = live::listener(self.screen, Answers::Shown, opening);
         match run::run_once(&self.config, job, &self.memory, listener).await {
             Ok(result) => Ok(self.settle(&result)),
             Err(error) if self.turns == 0 => Err(error.into()),

@@ -1,7 +1,7 @@
 //! What an edit changed, as a unified diff of the texts that the call named. Every line is escaped.
 
+use super::screen::Tone;
 use crate::base::text::escape_keeping_lines;
-use crate::cli::screen::Tone;
 use serde::Deserialize;
 use similar::{ChangeTag, TextDiff};
 use std::time::Duration;

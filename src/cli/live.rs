@@ -1,20 +1,38 @@
-//! A turn as it happens: the answer as it arrives on standard output, one line a call and the diff of
-//! an edit on standard error.
+//! A run as it happens before a person: the answer as it arrives on standard output, one line a call
+//! and the diff of an edit on standard error. Scripts and logs are told by `progress` alone.
 
-use super::diff;
+use super::args::Output;
+use super::screen::Screen;
+use super::{diff, progress};
 use crate::agent::events::{Event, Listener};
 use crate::base::ids::Id;
 use crate::base::text::escape_keeping_lines;
-use crate::cli::args::Output;
-use crate::cli::progress;
-use crate::cli::screen::Screen;
 use std::collections::BTreeMap;
 
-/// A listener for one turn; `is_first` says whether the session is shown.
-pub(super) fn listener(screen: Screen, is_first: bool) -> Listener {
+/// What becomes of the text of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answers {
+    /// It is shown here, as it arrives.
+    Shown,
+    /// Somebody else prints it when it is whole.
+    Left,
+}
+
+/// Whether the first event, the session and its cell, is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// It is new to the person.
+    Shown,
+    /// An earlier turn has shown it.
+    Known,
+}
+
+/// A listener for one run.
+pub(super) fn listener(screen: Screen, answers: Answers, opening: Opening) -> Listener {
     let mut turn = Turn {
         screen,
-        is_first,
+        answers,
+        opening,
         lines: progress::listener(screen, Output::Text, false),
         edits: BTreeMap::new(),
         streamed: false,
@@ -25,7 +43,8 @@ pub(super) fn listener(screen: Screen, is_first: bool) -> Listener {
 
 struct Turn {
     screen: Screen,
-    is_first: bool,
+    answers: Answers,
+    opening: Opening,
     lines: Listener,
     /// Arguments of edits that have no result yet.
     edits: BTreeMap<Id, String>,
@@ -37,17 +56,17 @@ struct Turn {
 impl Turn {
     fn show(&mut self, event: &Event) {
         match event {
-            Event::TextDelta { content } => {
+            Event::TextDelta { content } if self.answers == Answers::Shown => {
                 self.streamed = true;
                 self.say(content);
             }
-            Event::AssistantMessage { content, .. } => {
+            Event::AssistantMessage { content, .. } if self.answers == Answers::Shown => {
                 if !std::mem::take(&mut self.streamed) {
                     self.say(content);
                 }
                 self.end_line();
             }
-            Event::Init { .. } if !self.is_first => {}
+            Event::Init { .. } if self.opening == Opening::Known => {}
             Event::ToolCall { call, tool, arguments } => {
                 if tool == "edit" {
                     self.edits.insert(call.clone(), arguments.clone());
@@ -68,6 +87,8 @@ impl Turn {
             Event::Init { .. }
             | Event::UserMessage { .. }
             | Event::AgentsFile { .. }
+            | Event::TextDelta { .. }
+            | Event::AssistantMessage { .. }
             | Event::Thinking { .. }
             | Event::Decision { .. }
             | Event::Background { .. }
