@@ -3,7 +3,9 @@
 //! A log cannot tell that its own tail is missing. So the head of every session is written to this
 //! file, beside the logs, when a log is opened, at every checkpoint and when a run ends; `verify`
 //! compares. The ledger is a chain like the logs. Several processes append to it, each holding its
-//! lock only for one line.
+//! lock only while it reads the last line and writes its own; they flush side by side. What an append
+//! takes does not grow with the ledger: the whole chain is looked at by `verify`, and when a log that
+//! was there before is continued.
 
 use crate::audit::record::FORMAT_VERSION;
 use crate::base::clock::{Clock, rfc3339};
@@ -16,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Tries to get the ledger's lock before giving up; with [`LOCK_WAIT`] between them five seconds in
-/// all, a thousand times what an append takes.
-const LOCK_TRIES: u32 = 5_000;
-/// Wait between two tries: what an append takes.
-const LOCK_WAIT: Duration = Duration::from_millis(1);
+/// all, more than ten thousand times what an append holds it.
+const LOCK_TRIES: u32 = 50_000;
+/// Wait between two tries: about what an append holds the lock.
+const LOCK_WAIT: Duration = Duration::from_micros(100);
 
 /// How many records a log held, and the link of the last of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,14 +145,13 @@ pub(crate) fn note(
     clock: &Clock,
     (event, session, head): (HeadEvent, &Id, Head),
 ) -> Result<(), JsonlError> {
-    let (mut file, complete) = open_waiting(path)?;
-    let last = complete.strip_suffix(b"\n").and_then(|rest| rest.rsplit(|b| *b == b'\n').next());
-    let lines = complete.iter().filter(|byte| **byte == b'\n').count();
+    let (file, end) = open_waiting(path)?;
+    let before = last_head(path, &end)?;
     let entry = LedgerEntry {
         v: FORMAT_VERSION,
-        seq: u64::try_from(lines).unwrap_or(u64::MAX).saturating_add(1),
+        seq: before.records.saturating_add(1),
         time: rfc3339(clock.now_ms()),
-        prev: last.map_or_else(Digest::zero, Digest::of),
+        prev: before.link,
         event,
         session: session.clone(),
         head,
@@ -161,16 +162,28 @@ pub(crate) fn note(
         source: source.into(),
     })?;
     // The entry that opens a run reserves the disk for the one that ends it.
-    match event {
-        HeadEvent::Opened => file.append(&line),
-        HeadEvent::Checkpoint | HeadEvent::Ended => file.append_from_reserve(&line),
+    file.append_last(&line, event == HeadEvent::Opened)
+}
+
+/// The ledger's own head, from its last line. One that no entry can be read from is counted: what is
+/// damaged stays visible to `verify`, and the lines behind it are in order.
+fn last_head(path: &Path, end: &[u8]) -> Result<Head, JsonlError> {
+    let Some(last) = end.strip_suffix(b"\n").and_then(|rest| rest.rsplit(|b| *b == b'\n').next())
+    else {
+        return Ok(Head::EMPTY);
+    };
+    let link = Digest::of(last);
+    if let Ok(LedgerEntry { seq, .. }) = serde_json::from_slice(last) {
+        return Ok(Head { records: seq, link });
     }
+    let lines = jsonl::read(path)?.complete.iter().filter(|byte| **byte == b'\n').count();
+    Ok(Head { records: u64::try_from(lines).unwrap_or(u64::MAX), link })
 }
 
 fn open_waiting(path: &Path) -> Result<(LineFile, Vec<u8>), JsonlError> {
     let mut tries = 0;
     loop {
-        match LineFile::open_keeping(path, |offset, torn| keep_torn(path, offset, torn).map(drop)) {
+        match LineFile::open_at_end(path, |offset, torn| keep_torn(path, offset, torn).map(drop)) {
             Ok((file, contents)) => return Ok((file, contents.complete)),
             Err(JsonlError::Locked { .. }) if tries < LOCK_TRIES => {
                 tries += 1;

@@ -126,25 +126,51 @@ impl AuditWriter {
             Ok(())
         })?;
         let (head, unfinished) = verified(&path, &contents)?;
-        let ledger = ledger_path(directory);
-        let mut writer = Self {
-            file,
-            ledger,
-            session: session.clone(),
-            head,
-            since_checkpoint: 0,
-            checkpoint_every: CHECKPOINT_RECORDS,
-            state: State::Opened,
-            unfinished,
-            redactor,
-            clock,
-        };
+        let new = Self::over(file, directory, session, (redactor, clock));
+        let mut writer = Self { head, unfinished, ..new };
         writer.note_head(HeadEvent::Opened)?;
         if !contents.torn.is_empty() {
             let recovered = recovered(&contents, &aside);
             writer.write(Body::Recovered(recovered), Flush::Now)?;
         }
         Ok(writer)
+    }
+
+    /// Begins the log of `session`, an id that was just made, in `directory`, which must exist. There
+    /// is nothing to verify: nobody could have written or removed a log of that name.
+    ///
+    /// # Errors
+    /// [`AuditError::File`] if the disk refuses or there is such a log.
+    pub fn create(
+        directory: &Path,
+        session: &Id,
+        redactor: Redactor,
+        clock: Clock,
+    ) -> Result<Self, AuditError> {
+        let file = LineFile::create(&log_path(directory, session))?;
+        let writer = Self::over(file, directory, session, (redactor, clock));
+        writer.note_head(HeadEvent::Opened)?;
+        Ok(writer)
+    }
+
+    fn over(
+        file: LineFile,
+        directory: &Path,
+        session: &Id,
+        (redactor, clock): (Redactor, Clock),
+    ) -> Self {
+        Self {
+            file,
+            ledger: ledger_path(directory),
+            session: session.clone(),
+            head: Head::EMPTY,
+            since_checkpoint: 0,
+            checkpoint_every: CHECKPOINT_RECORDS,
+            state: State::Opened,
+            unfinished: Vec::new(),
+            redactor,
+            clock,
+        }
     }
 
     /// The same writer with a checkpoint behind every `records` records, at least one.

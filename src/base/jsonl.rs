@@ -9,7 +9,11 @@ use rustix::fs::{self as rfs, FallocateFlags, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+
+/// Bytes at the end of a file that are looked at first for its last line: a dozen ledger lines.
+const END_BYTES: u64 = 4 * 1024;
 
 /// What can go wrong with a line file.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +53,8 @@ pub struct LineFile {
     reserved_to: u64,
     /// A partial line could not be cut off: a further append would make it part of a complete one.
     is_torn: bool,
+    /// The file is new, and its name not yet known to be on the disk.
+    is_name_unflushed: bool,
     _lock: File,
 }
 
@@ -89,25 +95,78 @@ impl LineFile {
         path: &Path,
         keep: impl FnOnce(u64, &[u8]) -> Result<(), JsonlError>,
     ) -> Result<(Self, Contents), JsonlError> {
-        let lock = take_lock(path)?;
-        let mut file = open_nofollow(path, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        let mut opened = Self::locked(path, OFlags::CREATE)?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(io("read", path))?;
+        opened.file.read_to_end(&mut bytes).map_err(io("read", path))?;
         let contents = Contents::split(bytes);
         let length = u64::try_from(contents.complete.len()).unwrap_or(u64::MAX);
-        if !contents.torn.is_empty() {
-            keep(length, &contents.torn)?;
-            file.set_len(length).map_err(io("cut the torn end of", path))?;
-            file.sync_data().map_err(io("flush", path))?;
-        }
-        if contents == Contents::default() {
-            // Nothing is appended to a file before its name is durable, so one that holds something
-            // has been through here.
+        opened.begin_at(length, &contents.torn, keep)?;
+        // Whoever made the file may have ended before its name was durable.
+        sync_directory(path)?;
+        Ok((opened, contents))
+    }
+
+    /// Makes `path`, which must not exist, and takes its lock. The first flush of a line also makes the
+    /// name durable.
+    ///
+    /// # Errors
+    /// As [`Self::open`], and if there is such a file.
+    pub fn create(path: &Path) -> Result<Self, JsonlError> {
+        let made = Self::locked(path, OFlags::CREATE | OFlags::EXCL)?;
+        Ok(Self { is_name_unflushed: true, ..made })
+    }
+
+    /// Like [`Self::open_keeping`], but reads no more than the end of the file: the [`Contents`] hold
+    /// the last complete line and perhaps lines, or the end of one, before it.
+    ///
+    /// # Errors
+    /// As [`Self::open_keeping`].
+    pub fn open_at_end(
+        path: &Path,
+        keep: impl FnOnce(u64, &[u8]) -> Result<(), JsonlError>,
+    ) -> Result<(Self, Contents), JsonlError> {
+        let mut opened = Self::locked(path, OFlags::CREATE)?;
+        let whole = opened.file.metadata().map_err(io("inspect", path))?.len();
+        let contents = read_end(&opened.file, whole).map_err(io("read", path))?;
+        let torn = u64::try_from(contents.torn.len()).unwrap_or(u64::MAX);
+        opened.begin_at(whole.saturating_sub(torn), &contents.torn, keep)?;
+        if opened.length == 0 {
+            // Nothing is appended before the name is durable, so a file that holds something has been
+            // through here.
             sync_directory(path)?;
         }
-        let path = path.to_owned();
-        let opened = Self { file, path, length, reserved_to: length, is_torn: false, _lock: lock };
         Ok((opened, contents))
+    }
+
+    fn locked(path: &Path, flags: OFlags) -> Result<Self, JsonlError> {
+        let lock = take_lock(path)?;
+        let file = open_nofollow(path, OFlags::RDWR | OFlags::APPEND | flags)?;
+        Ok(Self {
+            file,
+            path: path.to_owned(),
+            length: 0,
+            reserved_to: 0,
+            is_torn: false,
+            is_name_unflushed: false,
+            _lock: lock,
+        })
+    }
+
+    /// Takes `length` bytes for what is there, and cuts off the `torn` ones behind them.
+    fn begin_at(
+        &mut self,
+        length: u64,
+        torn: &[u8],
+        keep: impl FnOnce(u64, &[u8]) -> Result<(), JsonlError>,
+    ) -> Result<(), JsonlError> {
+        if !torn.is_empty() {
+            keep(length, torn)?;
+            self.file.set_len(length).map_err(io("cut the torn end of", &self.path))?;
+            self.file.sync_data().map_err(io("flush", &self.path))?;
+        }
+        self.length = length;
+        self.reserved_to = length;
+        Ok(())
     }
 
     /// Appends `line` and a line feed and flushes both to the disk.
@@ -138,6 +197,23 @@ impl LineFile {
         self.write_line(line, true)
     }
 
+    /// Appends `line` and a line feed, lets other writers in and only then flushes: flushes of several
+    /// writers become one of the disk. `reserve` keeps disk for a later line, as [`Self::append`] does.
+    ///
+    /// # Errors
+    /// As [`Self::append`]; but a line whose flush fails may stay in the file, since others may have
+    /// appended behind it.
+    pub fn append_last(mut self, line: &[u8], reserve: bool) -> Result<(), JsonlError> {
+        if reserve {
+            self.reserve(line.len())?;
+        }
+        self.write_line(line, false)?;
+        let Self { file, path, is_name_unflushed, _lock, .. } = self;
+        drop(_lock);
+        file.sync_data().map_err(io("flush", &path))?;
+        if is_name_unflushed { sync_directory(&path) } else { Ok(()) }
+    }
+
     fn write_line(&mut self, line: &[u8], flush: bool) -> Result<(), JsonlError> {
         if line.contains(&b'\n') {
             return Err(JsonlError::LineFeed { path: self.path.clone() });
@@ -158,6 +234,11 @@ impl LineFile {
             return Err(io("append to", &self.path)(source));
         }
         self.length += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if flush && self.is_name_unflushed {
+            // After the line, with which most file systems have written the name as well.
+            sync_directory(&self.path)?;
+            self.is_name_unflushed = false;
+        }
         Ok(())
     }
 
@@ -265,6 +346,24 @@ fn open_nofollow(path: &Path, flags: OFlags) -> Result<File, JsonlError> {
     Ok(file)
 }
 
+/// The last complete line of a file of `length` bytes, with what comes before it in the same read and
+/// what comes after it.
+fn read_end(file: &File, length: u64) -> std::io::Result<Contents> {
+    let mut wanted = END_BYTES;
+    loop {
+        let from = length.saturating_sub(wanted);
+        let size = usize::try_from(length - from).map_err(std::io::Error::other)?;
+        let mut bytes = vec![0; size];
+        file.read_exact_at(&mut bytes, from)?;
+        // One ends the line, another one the line before it.
+        let feeds = bytes.iter().filter(|byte| **byte == b'\n').take(2).count();
+        if feeds == 2 || from == 0 {
+            return Ok(Contents::split(bytes));
+        }
+        wanted = wanted.saturating_mul(8);
+    }
+}
+
 fn sync_directory(path: &Path) -> Result<(), JsonlError> {
     let directory = path.parent().unwrap_or(Path::new("/"));
     File::open(directory).and_then(|opened| opened.sync_all()).map_err(io("flush", directory))
@@ -319,6 +418,64 @@ mod tests {
         file.append(b"{\"b\":2}").unwrap();
         assert_eq!(read(&path).unwrap().complete, b"{\"a\":1}\n{\"b\":2}\n");
         assert_eq!(file.length(), 16);
+    }
+
+    #[test]
+    fn a_new_file_is_never_one_that_was_there() {
+        let (_directory, path) = file_with(b"{}\n");
+        assert!(LineFile::create(&path).is_err());
+        assert_eq!(read(&path).unwrap().complete, b"{}\n");
+        let other = path.with_file_name("other.jsonl");
+        let mut file = LineFile::create(&other).unwrap();
+        assert!(matches!(LineFile::open(&other), Err(JsonlError::Locked { .. })));
+        file.append_unflushed(b"{\"a\":1}").unwrap();
+        file.append(b"{\"b\":2}").unwrap();
+        assert_eq!(read(&other).unwrap().complete, b"{\"a\":1}\n{\"b\":2}\n");
+    }
+
+    #[test]
+    fn the_end_is_the_last_line_however_long_the_lines_are() {
+        let long = "x".repeat(3 * 4096);
+        for (before, last, torn) in [
+            ("", "", ""),
+            ("", "{}", ""),
+            ("", "", "{"),
+            ("{}\n", "{\"a\":1}", "{\"b"),
+            (&format!("{long}\n"), "{}", ""),
+            ("{}\n", &long, ""),
+            (&format!("{long}\n{long}\n"), &long, &long),
+        ] {
+            let line = if last.is_empty() { String::new() } else { format!("{last}\n") };
+            let (_directory, path) = file_with(format!("{before}{line}{torn}").as_bytes());
+            let mut kept = (0, Vec::new());
+            let (mut file, end) = LineFile::open_at_end(&path, |offset, torn| {
+                kept = (offset, torn.to_vec());
+                Ok(())
+            })
+            .unwrap();
+            let found = end.complete.strip_suffix(b"\n").unwrap_or_default();
+            assert_eq!(found.rsplit(|byte| *byte == b'\n').next(), Some(last.as_bytes()));
+            assert_eq!(kept.1, torn.as_bytes());
+            let length = u64::try_from(before.len() + line.len()).unwrap();
+            assert_eq!(file.length(), length);
+            file.append(b"{\"next\":1}").unwrap();
+            drop(file);
+            let expected = format!("{before}{line}{{\"next\":1}}\n");
+            assert!(read(&path).unwrap().complete == expected.as_bytes());
+        }
+    }
+
+    #[test]
+    fn a_last_line_is_there_and_the_next_writer_let_in() {
+        let (_directory, path) = file_with(b"{}\n");
+        for number in 0..3 {
+            let (file, _) = LineFile::open_at_end(&path, |_, _| Ok(())).unwrap();
+            file.append_last(format!("{{\"n\":{number}}}").as_bytes(), number == 0).unwrap();
+        }
+        let (file, _) = LineFile::open_at_end(&path, |_, _| Ok(())).unwrap();
+        assert!(matches!(file.append_last(b"a\nb", false), Err(JsonlError::LineFeed { .. })));
+        let expected = b"{}\n{\"n\":0}\n{\"n\":1}\n{\"n\":2}\n";
+        assert_eq!(read(&path).unwrap().complete, expected);
     }
 
     #[test]

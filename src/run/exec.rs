@@ -5,7 +5,7 @@ use super::cell::{self, CellInputs};
 use super::error::RunError;
 use super::opening::{self, RunFacts};
 use super::options::{self, check_role};
-use super::setup::{self, Grounds, open_log};
+use super::setup::{self, Grounds, Log, open_log};
 use super::{RunConfig, hard_links, signals};
 use crate::audit::AuditWriter;
 use crate::audit::record::{
@@ -84,7 +84,7 @@ pub fn exec(
     let (chain, known) = chain(config, &grounds, &AbortSignal::new())?;
     tell(&known);
     let session = Id::new();
-    let mut log = open_log(&grounds, &session)?;
+    let mut log = open_log(&grounds, &session, Log::New)?;
     let record = session_record(config, &grounds, &session, known.warnings);
     // The decision follows at once, and nothing happens before that is flushed.
     log.append_unflushed(&Body::Session(Box::new(record)))?;

@@ -24,7 +24,7 @@ pub fn fork(state: &Path, store: &Store, source: &SessionDirectory) -> Result<Id
     let audit = audit_directory(state)?;
     let began = last_start(&audit, source.id())?;
     let redactor = Redactor::new(&[]);
-    let mut log = AuditWriter::open(&audit, &id, redactor, Clock::System)?;
+    let mut log = AuditWriter::create(&audit, &id, redactor, Clock::System)?;
     let record = SessionRecord {
         session: id.clone(),
         program: env!("CARGO_PKG_VERSION").to_owned(),

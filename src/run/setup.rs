@@ -182,7 +182,7 @@ pub(super) fn assemble(
     let links = hard_links::close(&mut cell, hard_links::RUN_ENTRIES_MAX)?;
     let cell = Arc::new(cell);
     let session = directory.id().clone();
-    let mut log = open_log(&grounds, &session)?;
+    let mut log = open_log(&grounds, &session, if resumed { Log::There } else { Log::New })?;
     let facts = RunFacts {
         resumed,
         role: opening::role(config, &policy),
@@ -239,14 +239,31 @@ fn has_agents_file(workspace: &Path) -> bool {
     std::fs::symlink_metadata(file).is_ok_and(|metadata| metadata.is_file())
 }
 
-pub(super) fn open_log(grounds: &Grounds, session: &Id) -> Result<AuditWriter, RunError> {
+/// Whether a session has a log already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Log {
+    /// Its id was just made.
+    New,
+    /// It has one, which is verified before it is continued; one that is gone is a damage too.
+    There,
+}
+
+pub(super) fn open_log(
+    grounds: &Grounds,
+    session: &Id,
+    log: Log,
+) -> Result<AuditWriter, RunError> {
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();
     let redactor = patterns.map(|patterns| Redactor::new(&patterns)).map_err(|error| {
         RunError::Usage(format!("a redaction pattern of `[audit]` cannot be used: {error}"))
     })?;
-    let writer = AuditWriter::open(&directory, session, redactor, Clock::System)?;
+    let open = match log {
+        Log::New => AuditWriter::create,
+        Log::There => AuditWriter::open,
+    };
+    let writer = open(&directory, session, redactor, Clock::System)?;
     Ok(match grounds.policy.audit().checkpoint_every {
         Some(records) => writer.with_checkpoint_every(records),
         None => writer,
