@@ -7,29 +7,27 @@
 
 pub mod abort;
 pub mod approvals;
+mod asking;
 pub mod cell;
 pub mod firewall;
 pub mod guardian;
 pub mod hooks;
 pub mod permission;
+mod record;
 pub mod resolve;
 pub mod subject;
 pub mod verdict;
 
-use crate::audit::record::{
-    Body, Decision, Grant, GrantScope, Reason, Ruling as AuditRuling, Stage, Stages,
-};
+use crate::audit::record::{Body, Stage, Stages};
 use crate::audit::{AuditError, AuditWriter, Receipt};
 use crate::base::digest::Digest;
-use crate::base::text::Untrusted;
 use crate::call::ToolCall;
-use crate::call::effects::Access;
 use crate::policy::{BoundPolicy, HookEvent, RoleVerdict};
 use crate::sandbox::SandboxSpec;
 use abort::AbortSignal;
 use cell::CellBase;
 use guardian::Guardian;
-use permission::{Granted, Permission, Question};
+use permission::Permission;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -156,7 +154,7 @@ impl Chain {
         for note in &notes {
             log.append(note).map(drop)?;
         }
-        let record = self.record(&subject, &stages, spec.as_ref());
+        let record = self.decision_record(&subject, &stages, spec.as_ref());
         let receipt = log.append(&Body::Decision(Box::new(record)))?;
         Ok(match spec {
             Some(spec) => Ruling::Approved(Box::new(Approved { subject, spec, receipt, stages })),
@@ -276,111 +274,6 @@ impl Chain {
             guardian.review(task, &subject.call, &subject.arguments, abort).await;
         found.notes.push(Body::Guardian(Box::new(record)));
         found.trail.put(Stage::Guardian, verdict, start.elapsed());
-    }
-
-    /// Asks once about everything that earlier stages required.
-    async fn ask_person(&mut self, subject: &Subject, found: &mut Findings) {
-        let start = Instant::now();
-        if found.trail.required().is_empty() {
-            let verdict = Verdict::Skipped("no stage requires a person's approval");
-            return found.trail.put(Stage::Permission, verdict, start.elapsed());
-        }
-        let question = self.question(subject, found.trail.required());
-        let (verdict, granted) = self.ask(question.clone()).await;
-        found.granted = granted.is_some();
-        if answered(&verdict) {
-            found.notes.push(self.grant_record(subject, &question, granted));
-        }
-        found.trail.put(Stage::Permission, verdict, start.elapsed());
-    }
-
-    /// The question blocks a thread of its own; the stage comes back with what it remembers.
-    async fn ask(&mut self, question: Question) -> (Verdict, Option<Granted>) {
-        let nobody =
-            || (Verdict::deny(reason("ask-failed", "the question could not be asked")), None);
-        let Some(mut permission) = self.permission.take() else { return nobody() };
-        let abort = self.abort.clone();
-        let asked = tokio::task::spawn_blocking(move || {
-            let answer = permission.ask(&question, abort.for_cell());
-            (permission, answer)
-        });
-        let Ok((permission, answer)) = asked.await else { return nobody() };
-        self.permission = Some(permission);
-        answer
-    }
-
-    fn question(&self, subject: &Subject, required: &[Reason]) -> Question {
-        let role = self.setting.role.as_deref().unwrap_or_default();
-        Question {
-            tool: subject.tool(),
-            arguments: Untrusted::new(subject.call.raw_arguments.as_str()),
-            programs: subject.programs_shown(),
-            paths: subject.paths_shown(),
-            reasons: required.to_vec(),
-            identity: subject.identity(&self.setting.workspace, role),
-            changeable: self.changeable(subject),
-        }
-    }
-
-    /// The first file that the call runs and that a tool could change before it runs again.
-    fn changeable(&self, subject: &Subject) -> Option<Untrusted> {
-        let paths = subject.effects.paths.iter().zip(&subject.real_paths);
-        let mut run = paths.filter(|(path, _)| path.access == Access::Execute);
-        let (_, real) = run.find(|(_, real)| self.cell.may_write(real))?;
-        Some(Untrusted::new(real.to_string_lossy()))
-    }
-
-    fn grant_record(
-        &self,
-        subject: &Subject,
-        question: &Question,
-        granted: Option<Granted>,
-    ) -> Body {
-        let scope = match granted {
-            Some(Granted::Lasting | Granted::Remembered) => GrantScope::Session,
-            Some(Granted::Once) | None => GrantScope::Once,
-        };
-        Body::Grant(Box::new(Grant {
-            call: Some(subject.call.id.clone()),
-            shown: Untrusted::new(permission::shown(question)),
-            approved: granted.is_some(),
-            scope,
-            by: Untrusted::new(self.person.as_str()),
-            bound_to: Some(question.identity),
-        }))
-    }
-
-    fn record(&self, subject: &Subject, stages: &Stages, spec: Option<&SandboxSpec>) -> Decision {
-        let call = &subject.call;
-        let role = self.setting.role.as_deref().or_else(|| self.policy.default_role());
-        Decision {
-            call: call.id.clone(),
-            provider_id: Untrusted::new(call.provider_id.as_str()),
-            origin: Untrusted::new(call.origin.as_str()),
-            role: Untrusted::new(role.unwrap_or_default()),
-            tool: Untrusted::new(subject.tool()),
-            arguments: subject.arguments.clone(),
-            arguments_hash: Digest::of(call.raw_arguments.as_bytes()),
-            redacted: 0,
-            cut: 0,
-            resolved: subject.resolved(),
-            policy: self.policy.set().digest(),
-            ruling: if spec.is_some() { AuditRuling::Approved } else { AuditRuling::Denied },
-            stages: stages.clone(),
-            sandbox: spec.map(spec_digest),
-            lost: self.lost.clone(),
-        }
-    }
-}
-
-/// Whether a person said anything; nobody's silence is no grant and no refusal.
-fn answered(verdict: &Verdict) -> bool {
-    match verdict {
-        Verdict::Pass(_) => true,
-        Verdict::Deny(reasons) => {
-            reasons.first().is_some_and(|reason| reason.code.raw() == permission::USER_DENIED)
-        }
-        Verdict::Require(_) | Verdict::Skipped(_) => false,
     }
 }
 

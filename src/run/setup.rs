@@ -248,11 +248,7 @@ pub(super) enum Log {
     There,
 }
 
-pub(super) fn open_log(
-    grounds: &Grounds,
-    session: &Id,
-    log: Log,
-) -> Result<AuditWriter, RunError> {
+pub(super) fn open_log(grounds: &Grounds, session: &Id, log: Log) -> Result<AuditWriter, RunError> {
     let directory = audit_directory(&grounds.state)?;
     let patterns = grounds.policy.audit().redact.iter();
     let patterns: Result<Vec<_>, _> = patterns.map(|pattern| regex::Regex::new(pattern)).collect();

@@ -7,16 +7,15 @@
 mod call;
 mod decision;
 mod event;
+mod resolved;
 mod session;
 
 pub use call::{Exit, Outcome, Rejected, RejectedBecause, Started};
-pub use decision::{
-    Decision, HostRecord, PathRecord, ProgramRecord, Reason, Resolved, Ruling, Stage, StageRecord,
-    StageVerdict, Stages, UnresolvedRecord,
-};
+pub use decision::{Decision, Reason, Ruling, Stage, StageRecord, StageVerdict, Stages};
 pub use event::{
     Agent, AgentEvent, Grant, GrantScope, Guardian, Hook, Network, NetworkVerdict, Repair, Retry,
 };
+pub use resolved::{HostRecord, PathRecord, ProgramRecord, Resolved, UnresolvedRecord};
 pub use session::{
     Checkpoint, End, PolicyRecord, PolicySourceRecord, Recovered, Session, Signature,
 };
