@@ -28,7 +28,7 @@ use crate::audit::record::Hook;
 use crate::base::ids::Id;
 use crate::chain::Chain;
 use crate::model::{Model, Recording};
-use crate::session::{Extension, Journal, RunContext};
+use crate::session::{Extension, Journal, RunContext, Scratch};
 use crate::tools::toolbox::Toolbox;
 use background::{BackgroundQueue, DrainRounds};
 use conversation::Conversation;
@@ -74,6 +74,8 @@ pub struct Parts {
     pub agents_file: bool,
     /// For a resumed session: what had been in flight, one sentence each.
     pub in_flight: Vec<String>,
+    /// The temporary directory of cells that have no view; it goes with the run.
+    pub scratch: Option<Scratch>,
 }
 
 impl std::fmt::Debug for Parts {

@@ -16,6 +16,10 @@ use std::path::{Path, PathBuf};
 /// Where programs are looked for if the caller's environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
+/// The directory below the temporary one that TMPDIR names. `/tmp` itself cannot be removed in a cell,
+/// and a command that puts its temporary directory away must not fail for that.
+const OWN_TMP: &str = "cell";
+
 /// What a run brings to its cells.
 #[derive(Debug, Clone)]
 pub struct CellInputs<'a> {
@@ -40,13 +44,10 @@ pub struct CellInputs<'a> {
 pub fn base(policy: &BoundPolicy, inputs: CellInputs<'_>) -> Result<CellBase, RunError> {
     let plan = policy.cell();
     let identity = identity(plan.identity, inputs.workspace)?;
-    if let (Identity::User { uid, gid }, Some(tmp)) = (identity, &inputs.private_tmp) {
-        std::os::unix::fs::lchown(tmp, Some(uid), Some(gid))?;
-    }
     let mut base = CellBase {
         environment: environment(policy, inputs.environment),
         workspace: inputs.workspace.to_owned(),
-        private_tmp: inputs.private_tmp,
+        private_tmp: None,
         scratch: Vec::new(),
         scratch_files: Vec::new(),
         quarantine: inputs.quarantine,
@@ -64,7 +65,22 @@ pub fn base(policy: &BoundPolicy, inputs: CellInputs<'_>) -> Result<CellBase, Ru
         }
         base.scratch.push(home);
     }
+    if let Some(tmp) = inputs.private_tmp {
+        give_tmp(&mut base, tmp)?;
+    }
     Ok(base)
+}
+
+/// Gives the cells a directory of this machine as their temporary one.
+///
+/// # Errors
+/// If it cannot be given to the user that tools run as.
+pub fn give_tmp(base: &mut CellBase, tmp: PathBuf) -> Result<(), RunError> {
+    if let Identity::User { uid, gid } = base.identity {
+        std::os::unix::fs::lchown(&tmp, Some(uid), Some(gid))?;
+    }
+    base.private_tmp = Some(tmp);
+    Ok(())
 }
 
 /// Tools of a supervisor that root started run as the workspace's owner, so that its files look the
@@ -97,7 +113,10 @@ fn environment(policy: &BoundPolicy, caller: &Environment) -> Vec<(OsString, OsS
     variables.entry("PATH".into()).or_insert_with(|| DEFAULT_PATH.into());
     variables.entry("LANG".into()).or_insert_with(|| "C.UTF-8".into());
     variables.insert("TERM".into(), "dumb".into());
-    variables.insert("TMPDIR".into(), rules.tmp.into());
+    let tmp = variables.entry("TMPDIR".into()).or_default();
+    if tmp.is_empty() || Path::new(tmp.as_os_str()) == rules.tmp {
+        *tmp = rules.tmp.join(OWN_TMP).into();
+    }
     if let Some(home) = &policy.places().home {
         variables.insert("HOME".into(), home.into());
     }

@@ -24,6 +24,7 @@ use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling, spec_digest};
 use crate::policy::Diagnostic;
 use crate::sandbox::{self, Enforced, Finished, Program, SetupFailed, Stdin, Step};
+use crate::session::Scratch;
 use crate::tools::execute::recorded;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
@@ -81,7 +82,7 @@ pub fn exec(
     let grounds = ManuallyDrop::new(setup::grounds(config, None)?);
     check_role(&grounds.policy, config.role.as_deref())?;
     let call = call(argv)?;
-    let (chain, known) = chain(config, &grounds, &AbortSignal::new())?;
+    let (chain, known, _scratch) = chain(config, &grounds, &AbortSignal::new())?;
     tell(&known);
     let session = Id::new();
     let mut log = open_log(&grounds, &session, Log::New)?;
@@ -302,7 +303,7 @@ fn chain(
     config: &RunConfig,
     grounds: &Grounds,
     abort: &AbortSignal,
-) -> Result<(Chain, Known), RunError> {
+) -> Result<(Chain, Known, Option<Scratch>), RunError> {
     let policy = Arc::clone(&grounds.policy);
     let mut cell = cell::base(
         &policy,
@@ -315,7 +316,7 @@ fn chain(
             unwatched: options::unwatched(config),
         },
     )?;
-    let lost = lost(&cell)?;
+    let (lost, scratch) = lost(&mut cell, grounds)?;
     let links = hard_links::close(&mut cell, hard_links::EXEC_ENTRIES_MAX)?;
     let warnings = hard_links::warnings(&links, lost.is_empty());
     let notices = policy.set().not_in_force().iter().map(Diagnostic::line).collect();
@@ -336,14 +337,29 @@ fn chain(
         person: options::person(&config.environment),
         policy,
     };
-    Ok((chain, known))
+    Ok((chain, known, scratch))
 }
 
 /// What cells here do not give, which must be known before anything is decided. A cell is tried for
 /// it only if one that loses something would start: for any other the answer is "nothing".
-fn lost(cell: &CellBase) -> Result<Vec<String>, RunError> {
-    let spec = cell.spec(Program::FileJob { job: Vec::new() }, &[]);
-    if sandbox::loses_nothing(&spec) { Ok(Vec::new()) } else { Ok(cell::enforced(&spec)?.lost) }
+///
+/// A view brings a temporary directory of its own, in memory; a cell without one gets one on the disk,
+/// which lasts as long as what is returned with it.
+fn lost(
+    cell: &mut CellBase,
+    grounds: &Grounds,
+) -> Result<(Vec<String>, Option<Scratch>), RunError> {
+    if sandbox::loses_nothing(&cell.spec(Program::FileJob { job: Vec::new() }, &[])) {
+        return Ok((Vec::new(), None));
+    }
+    let scratch = grounds.store.scratch(&grounds.policy.places().tmp)?;
+    cell::give_tmp(cell, scratch.path().to_owned())?;
+    let enforced = cell::enforced(&cell.spec(Program::FileJob { job: Vec::new() }, &[]))?;
+    if enforced.mount_view {
+        cell.private_tmp = None;
+        return Ok((enforced.lost, None));
+    }
+    Ok((enforced.lost, Some(scratch)))
 }
 
 fn session_record(

@@ -25,10 +25,13 @@ use crate::chain::subject::Setting;
 use crate::model::Model;
 use crate::policy::{BoundPolicy, Places, PolicySet};
 use crate::sandbox::{Enforced, probe};
-use crate::session::{Header, Journal, SessionDirectory, Store};
+use crate::session::{Header, Journal, Scratch, SessionDirectory, Store};
 use crate::tools::toolbox::{OutputDirectory, Toolbox};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Where this machine has temporary files, and a cell its own.
+const TMP: &str = "/tmp";
 
 /// What stands before any session: where, and under which rules.
 #[derive(Debug)]
@@ -56,13 +59,14 @@ pub fn grounds(config: &RunConfig, set: Option<PolicySet>) -> Result<Grounds, Ru
     };
     let state = state_directory(config.state_directory.as_deref(), &config.environment)?;
     let store = Store::open(&state, &[&workspace])?;
+    store.sweep_scratch(Path::new(TMP));
     let home = config.home.clone().or_else(|| config.environment.home());
     let home = home.map(|home| std::fs::canonicalize(&home).unwrap_or(home));
     let state = std::fs::canonicalize(&state)?;
     let places = Places {
         workspace: workspace.clone(),
         home,
-        tmp: PathBuf::from("/tmp"),
+        tmp: PathBuf::from(TMP),
         protected: policies::protected(&state, &workspace, &set, &config.environment),
     };
     let policy = Arc::new(set.bind(&places)?);
@@ -168,12 +172,13 @@ pub(super) fn assemble(
     let Opened { grounds, directory, journal, prepared, task, enforced, resumed } = opened;
     let Prepared { model, settings, guardian } = prepared;
     let policy = Arc::clone(&grounds.policy);
+    let Temporary { scratch, directory: tmp, shown } = temporary(&grounds, &directory, &enforced)?;
     let mut cell = cell::base(
         &policy,
         CellInputs {
             environment: &config.environment,
             workspace: &grounds.workspace,
-            private_tmp: Some(directory.tmp()),
+            private_tmp: Some(tmp.clone()),
             quarantine: Some(directory.quarantine()),
             namespaces: config.namespaces,
             unwatched: unwatched(config),
@@ -198,7 +203,7 @@ pub(super) fn assemble(
     }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
-    let outputs = OutputDirectory::open(&directory.tmp(), Path::new("/tmp"))?;
+    let outputs = OutputDirectory::open(&tmp, &shown)?;
     let chain = Chain {
         abort: abort.clone(),
         guardian,
@@ -229,8 +234,34 @@ pub(super) fn assemble(
         recording: config.recording.clone(),
         agents_file: config.agents_file && !resumed && has_agents_file(&grounds.workspace),
         in_flight: Vec::new(),
+        scratch,
         listener,
     })
+}
+
+/// Where the cells of a run have their temporary files.
+struct Temporary {
+    /// What goes with the run, if it does.
+    scratch: Option<Scratch>,
+    directory: PathBuf,
+    /// Its path inside.
+    shown: PathBuf,
+}
+
+/// What a view shows as `/tmp` stays with the session; without one its path would be refused as the
+/// state directory's, and a cell of another user could not reach it.
+fn temporary(
+    grounds: &Grounds,
+    session: &SessionDirectory,
+    enforced: &Enforced,
+) -> Result<Temporary, RunError> {
+    if enforced.mount_view {
+        let (directory, shown) = (session.tmp(), PathBuf::from(TMP));
+        return Ok(Temporary { scratch: None, directory, shown });
+    }
+    let scratch = grounds.store.scratch(&grounds.policy.places().tmp)?;
+    let directory = scratch.path().to_owned();
+    Ok(Temporary { scratch: Some(scratch), shown: directory.clone(), directory })
 }
 
 /// Only whether there is such a file; it is opened in a cell alone.

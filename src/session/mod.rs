@@ -12,6 +12,7 @@ mod html;
 mod journal;
 mod plan;
 mod reduce;
+mod scratch;
 mod state;
 mod store;
 mod view;
@@ -44,6 +45,7 @@ pub use journal::{Draft, Journal, SessionError};
 pub use plan::{BlockReason, Plan, SyntheticResult, ToolMode, plan};
 pub use reduce::corruption::{Corruption, CorruptionCode};
 pub use reduce::{Reducer, reduce};
+pub use scratch::Scratch;
 pub use state::{
     CallProgress, CompactionOperation, ExtensionState, OpenTurn, Operation, Placed, RunOperation,
     SessionState, Step, StepStatus, SubAgent, ToolState, ToolStatus,

@@ -4,6 +4,7 @@
 //! ROOT/sessions/ID/journal.jsonl   this module's file
 //!                  quarantine/     protected names that a call created
 //!                  tmp/            what the tools see as /tmp
+//!      scratch/ID/                 claim to a temporary directory of one process (`scratch`)
 //! ```
 //! The state directory must not be reachable by a tool or by another user: one that lies inside a
 //! workspace, is open to others, is a symbolic link or belongs to somebody else is refused. Finding
@@ -21,6 +22,7 @@ use crate::session::reduce::corruption::Corruption;
 use crate::session::reduce::reduce;
 use crate::session::state::SessionState;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::process::geteuid;
 use std::fs::{self, DirBuilder, File, Metadata, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -123,6 +125,7 @@ fn join(ids: &[Id]) -> String {
 #[derive(Debug, Clone)]
 pub struct Store {
     sessions: PathBuf,
+    pub(super) scratch: PathBuf,
 }
 
 /// The directory of one session.
@@ -229,7 +232,7 @@ impl Store {
         refuse_workspaces(&real, workspaces)?;
         let sessions = real.join("sessions");
         make_private(&sessions)?;
-        Ok(Self { sessions })
+        Ok(Self { sessions, scratch: real.join("scratch") })
     }
 
     /// Makes a session: its directory and its journal. `header` gives all but id, time and
@@ -355,7 +358,7 @@ fn refuse_workspaces(root: &Path, workspaces: &[&Path]) -> Result<(), StoreError
 }
 
 /// Makes the directory and those above it if they are missing, then checks it.
-fn make_private(path: &Path) -> Result<(), StoreError> {
+pub(super) fn make_private(path: &Path) -> Result<(), StoreError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) => check(path, &metadata),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -363,14 +366,18 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
             let mut builder = DirBuilder::new();
             builder.recursive(true).mode(0o700);
             builder.create(parent).map_err(refused("make", parent))?;
-            make_directory(path)?;
+            match DirBuilder::new().mode(0o700).create(path) {
+                // Another start was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(refused("make", path))?,
+            }
             check(path, &inspect(path)?)
         }
         Err(error) => Err(refused("inspect", path)(error)),
     }
 }
 
-fn make_directory(path: &Path) -> Result<(), StoreError> {
+pub(super) fn make_directory(path: &Path) -> Result<(), StoreError> {
     DirBuilder::new().mode(0o700).create(path).map_err(refused("make", path))
 }
 
@@ -386,7 +393,7 @@ fn check(path: &Path, metadata: &Metadata) -> Result<(), StoreError> {
         Err(StoreError::SymbolicLink { path })
     } else if !metadata.is_dir() {
         Err(StoreError::NotADirectory { path })
-    } else if owner != rustix::process::geteuid().as_raw() {
+    } else if owner != geteuid().as_raw() {
         Err(StoreError::ForeignOwner { path, owner })
     } else if mode & 0o077 != 0 {
         Err(StoreError::OpenToOthers { path, mode })
@@ -454,12 +461,21 @@ fn remove_unused(directory: &SessionDirectory) -> Result<bool, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
         Err(error) => return Err(refused("lock", path)(error)),
     };
-    if remove_tree(path).is_err() {
-        open_directories(path);
-        remove_tree(path).map_err(refused("remove", path))?;
-    }
+    remove(path).map_err(refused("remove", path))?;
     drop(lock);
     Ok(true)
+}
+
+/// Removes a tree, also what tools made hard to remove. Root, whom no mode stops, never changes one:
+/// others may write where temporary files lie.
+pub(super) fn remove(path: &Path) -> io::Result<()> {
+    match remove_tree(path) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !geteuid().is_root() => {
+            open_directories(path);
+            remove_tree(path)
+        }
+        other => other,
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that removes sessions")]
@@ -480,7 +496,7 @@ fn open_directories(path: &Path) {
     }
 }
 
-fn refused(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+pub(super) fn refused(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path, source }
 }

@@ -24,6 +24,7 @@ mod secrets;
 mod sessions;
 mod stages;
 mod talk;
+mod temporary;
 mod terminal;
 mod tools;
 mod traced;

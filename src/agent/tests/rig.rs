@@ -146,6 +146,7 @@ impl Rig {
             recording: self.recording.clone(),
             agents_file: false,
             in_flight: Vec::new(),
+            scratch: None,
         };
         (Agent::new(parts), events)
     }

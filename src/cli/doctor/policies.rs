@@ -58,7 +58,8 @@ fn cell_of(name: &str, environment: &Environment, bench: &Bench) -> Result<Enfor
     let inputs = CellInputs {
         environment,
         workspace: &workspace,
-        private_tmp: None,
+        // A run brings one; here any directory will do.
+        private_tmp: Some(bench.outside()),
         quarantine: None,
         namespaces: Namespaces::Auto,
         unwatched: false,

@@ -21,6 +21,7 @@ use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 /// What runs, and what was arranged for it outside.
@@ -160,16 +161,25 @@ fn make_home(spec: &SandboxSpec, own: &Path, home: &Path) -> io::Result<()> {
 /// own settings often stops, where it would go on without them.
 fn environment(spec: &SandboxSpec, view: bool) -> Result<Vec<(OsString, OsString)>, SetupFailed> {
     let mut variables = spec.environment.clone();
-    let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) else { return Ok(variables) };
-    variables.retain(|(name, _)| name != "TMPDIR");
-    variables.push(("TMPDIR".into(), private.into()));
-    for (name, value) in &mut variables {
-        let at = Path::new(value);
-        if name == "HOME" && spec.scratch.iter().any(|path| path == at) {
-            let home = private.join("home");
-            make_home(spec, at, &home).about(Step::View, || home.display().to_string())?;
-            *value = home.into();
+    if let Some(private) = spec.private_tmp.as_ref().filter(|_| !view) {
+        if !variables.iter().any(|(name, _)| name == "TMPDIR") {
+            variables.push(("TMPDIR".into(), "/tmp".into()));
         }
+        for (name, value) in &mut variables {
+            let at = Path::new(value);
+            if name == "HOME" && spec.scratch.iter().any(|path| path == at) {
+                let home = private.join("home");
+                make_home(spec, at, &home).about(Step::View, || home.display().to_string())?;
+                *value = home.into();
+            } else if name == "TMPDIR" {
+                let below = ["/tmp", "/var/tmp"].iter().find_map(|tmp| at.strip_prefix(tmp).ok());
+                *value = private.join(below.unwrap_or(Path::new(""))).into();
+            }
+        }
+    }
+    if let Some((_, tmp)) = variables.iter().find(|(name, _)| name == "TMPDIR") {
+        // With the program's own rights. Where it may not be made, programs say so when they need it.
+        drop(std::fs::DirBuilder::new().mode(0o700).create(tmp));
     }
     Ok(variables)
 }
