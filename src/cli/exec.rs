@@ -22,6 +22,9 @@ pub(super) fn exec(context: &Context, args: ExecArgs) -> Outcome {
     let tell = |known: &Known| {
         progress::tell_lost(screen, &known.lost);
         progress::tell_warnings(screen, &known.warnings);
+        if show_cell {
+            progress::tell_warnings(screen, known.unseen.as_slice());
+        }
         known.notices.iter().for_each(|text| screen.err(&screen.paint(Tone::Weak, text)));
     };
     match run(&config, &command, &tell)? {

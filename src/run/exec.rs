@@ -63,6 +63,8 @@ pub struct Known {
     pub lost: Vec<String>,
     /// Hard links that go past the policy.
     pub warnings: Vec<String>,
+    /// What was not looked at for them; the record has it in any case.
+    pub unseen: Option<String>,
     /// Settings of the policy that do nothing in this release.
     pub notices: Vec<String>,
 }
@@ -86,7 +88,8 @@ pub fn exec(
     tell(&known);
     let session = Id::new();
     let mut log = open_log(&grounds, &session, Log::New)?;
-    let record = session_record(config, &grounds, &session, known.warnings);
+    let warnings = known.warnings.into_iter().chain(known.unseen).collect();
+    let record = session_record(config, &grounds, &session, warnings);
     // The decision follows at once, and nothing happens before that is flushed.
     log.append_unflushed(&Body::Session(Box::new(record)))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -320,7 +323,8 @@ fn chain(
     let links = hard_links::close(&mut cell, hard_links::EXEC_ENTRIES_MAX)?;
     let warnings = hard_links::warnings(&links, lost.is_empty());
     let notices = policy.set().not_in_force().iter().map(Diagnostic::line).collect();
-    let known = Known { lost: lost.clone(), warnings, notices };
+    let unseen = hard_links::unseen(&links);
+    let known = Known { lost: lost.clone(), warnings, unseen, notices };
     let chain = Chain {
         abort: abort.clone(),
         guardian: options::guardian(config, &policy)?,

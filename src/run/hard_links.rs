@@ -41,7 +41,7 @@ pub fn close(base: &mut CellBase, entries_max: u64) -> io::Result<HardLinks> {
     Ok(found)
 }
 
-/// What a person has to know of it.
+/// What a person has to know of it. That a look was cut is not among it (see [`unseen`]).
 #[must_use]
 pub fn warnings(found: &HardLinks, mount_view: bool) -> Vec<String> {
     let shown = |path: &Path| crate::base::text::escape(&path.to_string_lossy());
@@ -76,14 +76,27 @@ pub fn warnings(found: &HardLinks, mount_view: bool) -> Vec<String> {
             examples.join("`, `")
         ));
     }
-    if !found.complete {
-        warnings.push(format!(
+    warnings
+}
+
+/// That not every name was looked at. It says something of the look alone, and would be said of each
+/// command in a large workspace: it belongs into the record, and before the eyes of a person only
+/// where he waits for a whole run or asks.
+#[must_use]
+pub fn unseen(found: &HardLinks) -> Option<String> {
+    (!found.complete).then(|| {
+        format!(
             "the look for hard links saw {} names and not all: links among the rest are not known \
              (limit L3)",
             found.entries
-        ));
-    }
-    warnings
+        )
+    })
+}
+
+/// All of it, as a log has it.
+#[must_use]
+pub fn recorded(found: &HardLinks, mount_view: bool) -> Vec<String> {
+    warnings(found, mount_view).into_iter().chain(unseen(found)).collect()
 }
 
 #[cfg(test)]
@@ -107,11 +120,12 @@ mod tests {
             complete: false,
         };
         let told = warnings(&found, true);
-        assert_eq!(told.len(), 8, "{told:#?}");
+        assert_eq!(told.len(), 7, "{told:#?}");
+        assert!(unseen(&found).unwrap().contains("saw 7 names and not all"));
         assert!(told[0].contains(r"/w/a\u{1b}b") && told[0].contains("closed, too"), "{}", told[0]);
         assert!(told[5].starts_with("4 more") && told[6].starts_with("2 files"), "{told:#?}");
         assert!(warnings(&found, false)[0].contains("bash does not"));
         let clean = HardLinks { complete: true, ..HardLinks::default() };
-        assert_eq!(warnings(&clean, true), Vec::<String>::new());
+        assert_eq!((warnings(&clean, true), unseen(&clean)), (Vec::new(), None));
     }
 }

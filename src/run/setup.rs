@@ -194,7 +194,7 @@ pub(super) fn assemble(
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
-        warnings: hard_links::warnings(&links, enforced.mount_view),
+        warnings: hard_links::recorded(&links, enforced.mount_view),
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;

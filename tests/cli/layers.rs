@@ -174,3 +174,30 @@ fn a_hard_link_to_the_outside_is_told_by_run_and_exec() {
     fs::remove_file(rig.work().join("link")).unwrap();
     assert_eq!(rig.stoplog(&exec).exits(0).stderr, "", "the control");
 }
+
+#[test]
+fn a_look_for_hard_links_that_was_cut_is_recorded_and_told_to_who_asks() {
+    let rig = Rig::new();
+    let outside = rig.beside("outside", "secret\n");
+    let work = rig.work();
+    let exec = |more: &[&str]| {
+        let words = [&["exec"], more, &["--workspace", work.to_str().unwrap(), "--", "true"]];
+        rig.stoplog(&words.concat()).exits(0)
+    };
+    let warnings = || rig.records_of("session")[0]["warnings"].clone();
+    assert_eq!(exec(&["--show-cell"]).stderr.lines().count(), 1, "the control: all was seen");
+    assert!(warnings().is_null());
+    for number in 0..20_050 {
+        fs::File::create(work.join(format!("f{number}"))).unwrap();
+    }
+    assert_eq!(exec(&[]).stderr, "", "nobody is told of each command");
+    assert!(warnings()[0].as_str().unwrap().contains("and not all"), "{}", warnings());
+    let told = exec(&["--show-cell"]).stderr;
+    assert!(told.contains("saw 20000 names and not all"), "{told}");
+    // What was found before the look was cut is told all the same.
+    fs::hard_link(work.join("f0"), rig.root().join("elsewhere")).unwrap();
+    fs::hard_link(&outside, work.join("link")).unwrap();
+    let script = rig.script(&[bash("true"), answer("done")]);
+    let told = rig.run(&script, &[]).exits(0).stderr;
+    assert!(told.contains("limit L3") && !told.contains("not all"), "a run sees more: {told}");
+}
