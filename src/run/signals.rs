@@ -1,10 +1,19 @@
 //! SIGINT, SIGTERM and SIGHUP: the first one stops the run in an orderly way, the second one at once.
 //!
+//! The second one is counted in the signal's own handler, so that it ends the process whatever that
+//! waits for: a disk, a reader of its output. Two of one kind count as one only if the kernel holds the
+//! first back until the second is there, as it does while the process is stopped.
+//!
 //! SIGHUP says that the terminal is gone. A process that was started to survive that (`nohup`) has it
 //! ignored, and keeps it so.
 
 use crate::base::exit::Exit;
 use crate::chain::abort::{AbortSignal, StopCause};
+use signal_hook::SigId;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::{flag, low_level};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a process that waits for a signal hears.
@@ -56,11 +65,14 @@ fn is_hangup_ignored() -> bool {
 
 /// Signals are listened to until this is dropped.
 #[derive(Debug)]
-pub struct Listening(tokio::task::JoinHandle<()>);
+pub struct Listening {
+    first: tokio::task::JoinHandle<()>,
+    _second: SecondEnds,
+}
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.0.abort();
+        self.first.abort();
     }
 }
 
@@ -71,17 +83,39 @@ impl Drop for Listening {
 /// If the handlers cannot be installed.
 pub fn listen(abort: &AbortSignal) -> std::io::Result<Listening> {
     let mut signals = StopSignals::new()?;
+    let _second = SecondEnds::install()?;
     let abort = abort.clone();
-    let listening = tokio::spawn(async move {
-        loop {
-            let cause = signals.next().await;
-            if abort.is_aborted() {
-                end_at_once(cause);
-            }
-            abort.abort(cause);
+    let first = tokio::spawn(async move { abort.abort(signals.next().await) });
+    Ok(Listening { first, _second })
+}
+
+/// The handlers that end the process at the second signal.
+#[derive(Debug, Default)]
+struct SecondEnds(Vec<SigId>);
+
+impl SecondEnds {
+    fn install() -> std::io::Result<Self> {
+        let came = Arc::new(AtomicBool::new(false));
+        let mut installed = Self::default();
+        let hangup = (!is_hangup_ignored()).then_some((SIGHUP, StopCause::Termination));
+        let kinds = [(SIGINT, StopCause::Interrupt), (SIGTERM, StopCause::Termination)];
+        for (signal, cause) in kinds.into_iter().chain(hangup) {
+            let code = i32::from(exit_of(cause).code());
+            // In this order: the first signal finds the flag down and raises it.
+            let ends = flag::register_conditional_shutdown(signal, code, Arc::clone(&came))?;
+            installed.0.push(ends);
+            installed.0.push(flag::register(signal, Arc::clone(&came))?);
         }
-    });
-    Ok(Listening(listening))
+        Ok(installed)
+    }
+}
+
+impl Drop for SecondEnds {
+    fn drop(&mut self) {
+        for handler in self.0.drain(..) {
+            low_level::unregister(handler);
+        }
+    }
 }
 
 /// The exit code that goes with what stopped a run.
@@ -91,13 +125,4 @@ pub const fn exit_of(cause: StopCause) -> Exit {
         StopCause::Interrupt => Exit::Interrupted,
         StopCause::Termination => Exit::Terminated,
     }
-}
-
-#[expect(
-    clippy::exit,
-    clippy::disallowed_methods,
-    reason = "the second signal ends the process now; its cells end with it"
-)]
-fn end_at_once(cause: StopCause) {
-    std::process::exit(i32::from(exit_of(cause).code()));
 }

@@ -194,6 +194,44 @@ fn a_second_signal_ends_the_process_at_once_and_no_child_outlives_it() {
     assert_eq!(processes_below(&marker), Vec::<String>::new());
 }
 
+/// Waits until the process has taken every signal that it was sent.
+fn until_taken(id: u32) {
+    let pending = || {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        let mut masks = status.lines().filter_map(|line| line.strip_prefix("ShdPnd:"));
+        masks.any(|mask| mask.trim().bytes().any(|digit| digit != b'0'))
+    };
+    while pending() {
+        std::thread::sleep(std::time::Duration::from_micros(100));
+    }
+}
+
+#[test]
+fn two_signals_in_a_row_end_even_a_process_that_waits_for_its_reader() {
+    let rig = Rig::new();
+    let script = rig.script(&[answer(&"many words ".repeat(100_000))]);
+    for (second, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        // The reader of the events has stopped reading, and the pipe is full.
+        let mut child = rig.run_command(&script, &[]).spawn().unwrap();
+        let reader = child.stdout.take().unwrap();
+        // Its last pages may be filled in part.
+        let full = || rustix::io::ioctl_fionread(&reader).unwrap() >= 32_768;
+        let start = std::time::Instant::now();
+        while !full() {
+            assert!(start.elapsed().as_secs() < 60, "the pipe does not fill");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let id = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(id, Signal::INT).unwrap();
+        until_taken(child.id());
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(child.try_wait().unwrap().is_none(), "the control: one is not enough here");
+        rustix::process::kill_process(id, second).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+    }
+}
+
 /// Processes whose working directory lies below `directory`.
 fn processes_below(directory: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
