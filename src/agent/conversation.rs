@@ -3,9 +3,11 @@
 //! It only grows, but for a compaction, so that each request takes what is new and not all of it again.
 
 use crate::base::ids::Id;
+use crate::model::normalise::{History, Repair};
 use crate::model::{Message, ModelToolCall, Replay, Thinking};
 use crate::session::{self, SessionState, ViewMessage};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The messages so far.
 #[derive(Debug, Default)]
@@ -16,11 +18,23 @@ pub(super) struct Conversation {
     /// How many messages of the context were taken, and the entries of the first and the last of them.
     taken: usize,
     ends: Option<(Id, Id)>,
+    history: History,
 }
 
 impl Conversation {
+    /// What is sent of `state`, at most about `messages_max` messages, and what had to be changed in
+    /// the part that is new.
+    pub(super) fn history(
+        &mut self,
+        state: &SessionState,
+        messages_max: usize,
+    ) -> (Arc<Vec<Message>>, Vec<Repair>) {
+        self.take(state);
+        self.history.of(&self.messages, messages_max)
+    }
+
     /// The messages of `state`, in order.
-    pub(super) fn of(&mut self, state: &SessionState) -> &[Message] {
+    fn take(&mut self, state: &SessionState) -> &[Message] {
         if !self.goes_on(state) {
             *self = Self::default();
         }
@@ -118,7 +132,7 @@ mod tests {
 
     /// What stands when all is taken at once.
     fn anew(journal: &Journal) -> Vec<Message> {
-        Conversation::default().of(journal.state()).to_vec()
+        Conversation::default().take(journal.state()).to_vec()
     }
 
     #[test]
@@ -138,7 +152,7 @@ mod tests {
         let mut taken = Conversation::default();
         journal.begin_run("go", None).unwrap();
         for turn in 0..4 {
-            assert_eq!(taken.of(journal.state()), anew(&journal), "before answer {turn}");
+            assert_eq!(taken.take(journal.state()), anew(&journal), "before answer {turn}");
             journal.step_attempt(&snapshot()).unwrap();
             let call = |name: &str| (format!("c{turn}"), name.to_owned(), "{}".to_owned());
             let places = journal.assistant_settled(NewAnswer {
@@ -154,14 +168,14 @@ mod tests {
             for place in &places {
                 let place = std::slice::from_ref(place);
                 journal.synthetic(place, SyntheticReason::UnknownTool).unwrap();
-                assert_eq!(taken.of(journal.state()), anew(&journal), "in turn {turn}");
+                assert_eq!(taken.take(journal.state()), anew(&journal), "in turn {turn}");
             }
         }
         let through = session::compaction_boundaries(journal.state()).remove(0);
         journal.begin_compaction(&through).unwrap();
         journal.step_attempt(&snapshot()).unwrap();
         journal.compaction_settled("so far".to_owned(), Counters::default(), None).unwrap();
-        assert_eq!(taken.of(journal.state()), anew(&journal), "after a compaction");
-        assert!(format!("{:?}", taken.of(journal.state())).contains("so far"));
+        assert_eq!(taken.take(journal.state()), anew(&journal), "after a compaction");
+        assert!(format!("{:?}", taken.take(journal.state())).contains("so far"));
     }
 }

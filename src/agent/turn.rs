@@ -14,7 +14,6 @@ use super::tally::counters;
 use super::{Agent, Fault};
 use crate::audit::record::{Body, Repair as RepairRecord, Retry as RetryRecord};
 use crate::base::text::Untrusted;
-use crate::model::normalise::normalise;
 use crate::model::{
     self, Answer, AttemptFailure, Finish, ModelError, ModelRequest, Shown, StreamEvent,
 };
@@ -124,8 +123,8 @@ impl Agent {
 
     fn request(&mut self) -> Result<ModelRequest, Fault> {
         let settings = &self.parts.settings;
-        let view = self.conversation.of(self.parts.journal.state());
-        let (history, repairs) = normalise(view, settings.budget.history);
+        let state = self.parts.journal.state();
+        let (history, repairs) = self.conversation.history(state, settings.budget.history);
         let request = ModelRequest {
             tools: settings.definitions.clone(),
             temperature: settings.temperature,

@@ -12,15 +12,18 @@ use crate::base::limits::{
 };
 use crate::base::secret::Secret;
 use crate::model::adapter::build::AnswerBuilder;
+use crate::model::adapter::document::Document;
 use crate::model::adapter::stream::StreamReader;
 use crate::model::adapter::{self, ErrorContext, Reader};
 use crate::model::error::ModelError;
 use crate::model::message::{Answer, ModelRequest, Shown, StreamEvent};
 use crate::model::providers::{Endpoint, Temperature};
 use crate::model::retry_after;
+use bytes::Bytes;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Whether a proxy stands between stoplog and the provider.
@@ -62,6 +65,8 @@ pub(crate) struct HttpModel {
     clock: Clock,
     /// Set once the model has refused a temperature.
     without_temperature: AtomicBool,
+    /// The last request, which the next one goes on from.
+    document: Mutex<Document>,
 }
 
 impl HttpModel {
@@ -82,7 +87,8 @@ impl HttpModel {
         let headers = headers(&endpoint, key.as_ref())?;
         let client = client(&url, &options)?;
         let without_temperature = AtomicBool::new(!endpoint.sends_temperature());
-        Ok(Self { client, endpoint, url, headers, key, clock: options.clock, without_temperature })
+        let (clock, document) = (options.clock, Mutex::default());
+        Ok(Self { client, endpoint, url, headers, key, clock, without_temperature, document })
     }
 
     pub(crate) const fn endpoint(&self) -> &Endpoint {
@@ -111,13 +117,14 @@ impl HttpModel {
         refused && !self.without_temperature.swap(true, Ordering::Relaxed)
     }
 
-    fn body(&self, request: &ModelRequest) -> Result<Vec<u8>, ModelError> {
+    fn body(&self, request: &ModelRequest) -> Result<Bytes, ModelError> {
+        let mut document = self.document.lock().unwrap_or_else(PoisonError::into_inner);
         let body = if self.without_temperature.load(Ordering::Relaxed) {
             let temperature = Temperature::Omit;
             let endpoint = Endpoint { temperature, ..self.endpoint.clone() };
-            adapter::body(&endpoint, request)
+            document.write(&endpoint, request)
         } else {
-            adapter::body(&self.endpoint, request)
+            document.write(&self.endpoint, request)
         };
         body.map_err(|error| adapter::invalid(format!("the request cannot be written: {error}")))
     }

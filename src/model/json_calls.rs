@@ -12,6 +12,7 @@ use crate::model::message::{
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// `request` for a model without tool calls of its own.
 pub(crate) fn encode(request: &ModelRequest) -> ModelRequest {
@@ -20,7 +21,7 @@ pub(crate) fn encode(request: &ModelRequest) -> ModelRequest {
     encoded.response_schema = Some(schema(&request.tools));
     encoded.system = format!("{}\n\n{}", request.system, instructions(&request.tools));
     encoded.tools = Vec::new();
-    encoded.messages = request.messages.iter().map(plain).collect();
+    encoded.messages = Arc::new(request.messages.iter().map(plain).collect());
     encoded
 }
 
@@ -255,7 +256,7 @@ mod tests {
     fn a_request_loses_its_tools_but_not_what_was_said() {
         let mut request = ModelRequest::new("be brief", vec![Message::user("go")]);
         request.tools = vec![tool("read", json!({"type": "object"}))];
-        request.messages.push(Message::Assistant {
+        Arc::make_mut(&mut request.messages).push(Message::Assistant {
             content: None,
             thinking: Vec::new(),
             tool_calls: vec![ModelToolCall {
@@ -264,7 +265,7 @@ mod tests {
                 arguments: "{\"path\":\"a\"}".into(),
             }],
         });
-        request.messages.push(Message::Tool {
+        Arc::make_mut(&mut request.messages).push(Message::Tool {
             call_id: "c".into(),
             name: "read".into(),
             content: "text of a".into(),

@@ -168,8 +168,9 @@ pub struct ModelRequest {
     pub agent: String,
     /// The system prompt; empty for none.
     pub system: String,
-    /// The conversation, normalised (see [`mod@crate::model::normalise`]).
-    pub messages: Vec<Message>,
+    /// The conversation, normalised (see [`mod@crate::model::normalise`]). Shared with the history that
+    /// it grows in.
+    pub messages: Arc<Vec<Message>>,
     /// The tools the model may ask for, in the order in which they are sent.
     pub tools: Vec<ToolDefinition>,
     /// Sampling temperature; left out for models that refuse it.
@@ -189,11 +190,11 @@ pub struct ModelRequest {
 impl ModelRequest {
     /// A request with the default numbers of `base::limits`.
     #[must_use]
-    pub fn new(system: impl Into<String>, messages: Vec<Message>) -> Self {
+    pub fn new(system: impl Into<String>, messages: impl Into<Arc<Vec<Message>>>) -> Self {
         Self {
             agent: "main".to_owned(),
             system: system.into(),
-            messages,
+            messages: messages.into(),
             tools: Vec::new(),
             temperature: crate::base::limits::TEMPERATURE,
             max_tokens: crate::base::limits::OUTPUT_TOKENS_MAX,

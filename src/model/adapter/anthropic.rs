@@ -2,6 +2,7 @@
 //! is marked for its cache at the system prompt, the tools and the end of the conversation.
 
 use super::build::AnswerBuilder;
+use super::document::Part;
 use super::{ErrorContext, Progress, argument_text, error_in_answer, invalid, lenient};
 use crate::model::error::ModelError;
 use crate::model::message::{
@@ -30,8 +31,8 @@ const fn thinking_budget(level: ThinkingLevel) -> u32 {
     }
 }
 
-/// The request document.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+/// Everything but the conversation.
+pub(super) fn settings(endpoint: &Endpoint, request: &ModelRequest) -> Map<String, Value> {
     let thinks = asks_to_think(endpoint, request);
     let mut body = Map::new();
     let mut max_tokens = request.max_tokens;
@@ -64,8 +65,7 @@ pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
     if !tools.is_empty() {
         body.insert("tools".to_owned(), Value::Array(tools));
     }
-    body.insert("messages".to_owned(), Value::Array(messages(endpoint, request, thinks)));
-    Value::Object(body)
+    body
 }
 
 fn cached() -> Value {
@@ -116,10 +116,25 @@ fn tools(request: &ModelRequest) -> Vec<Value> {
     tools
 }
 
-/// The messages; neighbours of one role become one message, which the protocol wants for results.
-fn messages(endpoint: &Endpoint, request: &ModelRequest, thinks: bool) -> Vec<Value> {
+/// How many messages from the first are followed by one of another role: neighbours of one role become
+/// one message, and the last one is marked for the cache.
+pub(super) fn settled(messages: &[Message]) -> usize {
+    let is_assistant = |message: &Message| matches!(message, Message::Assistant { .. });
+    let Some(last) = messages.last().map(is_assistant) else { return 0 };
+    messages.iter().rposition(|message| is_assistant(message) != last).map_or(0, |place| place + 1)
+}
+
+/// The messages of a part of the conversation that begins where the role changes; neighbours of one
+/// role become one message, which the protocol wants for results.
+pub(super) fn messages(
+    endpoint: &Endpoint,
+    request: &ModelRequest,
+    part: &[Message],
+    place: Part,
+) -> Vec<Value> {
+    let thinks = asks_to_think(endpoint, request);
     let mut list: Vec<(&str, Vec<Value>)> = Vec::new();
-    for message in &request.messages {
+    for message in part {
         let (role, blocks) = match message {
             Message::User { content } => ("user", vec![json!({"type": "text", "text": content})]),
             Message::Tool { call_id, name: _, content, is_error } => {
@@ -141,7 +156,7 @@ fn messages(endpoint: &Endpoint, request: &ModelRequest, thinks: bool) -> Vec<Va
         }
     }
     let last_block = list.last_mut().and_then(|(_, blocks)| blocks.last_mut());
-    if let Some(Value::Object(block)) = last_block {
+    if let Some(Value::Object(block)) = last_block.filter(|_| place == Part::End) {
         block.insert("cache_control".to_owned(), cached());
     }
     list.into_iter().map(|(role, content)| json!({"role": role, "content": content})).collect()

@@ -16,39 +16,17 @@ use serde_json::{Map, Value, json};
 /// Path below the base URL.
 pub(crate) const PATH: &str = "chat/completions";
 
-/// Bytes of a message beside its text, about.
-const MESSAGE_BYTES: usize = 128;
-
-/// The request document. The conversation is written message by message: it may hold megabytes, of
-/// which no second copy is made.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-    let mut body = serde_json::to_vec(&settings(endpoint, request))?;
-    let expected = request.bytes() + request.messages.len() * MESSAGE_BYTES;
-    body.reserve(expected + expected / 16);
-    // The settings are an object that is not empty.
-    body.pop();
-    body.extend_from_slice(b",\"messages\":[");
-    for (number, message) in messages(endpoint, request).enumerate() {
-        if number > 0 {
-            body.push(b',');
-        }
-        serde_json::to_writer(&mut body, &message)?;
-    }
-    body.extend_from_slice(b"]}");
-    Ok(body)
-}
-
 /// A message as it is written.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Written<'r> {
+pub(super) enum Written<'r> {
     Words { role: &'static str, content: &'r str },
     Result { role: &'static str, tool_call_id: &'r str, content: &'r str },
     Assistant(Value),
 }
 
 /// Everything but the conversation.
-fn settings(endpoint: &Endpoint, request: &ModelRequest) -> Map<String, Value> {
+pub(super) fn settings(endpoint: &Endpoint, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(endpoint.model_for(request.native_search)));
     body.insert("stream".to_owned(), json!(endpoint.streaming));
@@ -112,13 +90,14 @@ fn tools(request: &ModelRequest) -> Value {
     Value::Array(request.tools.iter().map(tool).collect())
 }
 
-fn messages<'r>(
-    endpoint: &'r Endpoint,
-    request: &'r ModelRequest,
-) -> impl Iterator<Item = Written<'r>> {
-    let system = Written::Words { role: "system", content: &request.system };
-    let system = Some(system).filter(|_| !request.system.is_empty());
-    let conversation = request.messages.iter().map(|message| match message {
+/// The message that the system prompt is.
+pub(super) const fn system(content: &str) -> Written<'_> {
+    Written::Words { role: "system", content }
+}
+
+/// A message of the conversation.
+pub(super) fn message<'r>(endpoint: &Endpoint, message: &'r Message) -> Written<'r> {
+    match message {
         Message::User { content } => Written::Words { role: "user", content },
         Message::Assistant { content, thinking, tool_calls } => {
             Written::Assistant(assistant(endpoint, content.as_deref(), thinking, tool_calls))
@@ -126,8 +105,7 @@ fn messages<'r>(
         Message::Tool { call_id, name: _, content, is_error: _ } => {
             Written::Result { role: "tool", tool_call_id: call_id, content }
         }
-    });
-    system.into_iter().chain(conversation)
+    }
 }
 
 fn assistant(

@@ -1,11 +1,12 @@
 //! What differs between providers: how a request is written and how an answer is read.
 //!
-//! An adapter is two pure halves, `body` (request to JSON) and a reader (events or a whole JSON
+//! An adapter is two pure halves, what [`document`] puts together (request to JSON) and a reader (events or a whole JSON
 //! document into an [`build::AnswerBuilder`]). Neither does IO; `http` moves the bytes.
 
 pub(crate) mod anthropic;
 pub(crate) mod build;
 pub(crate) mod chat;
+pub(crate) mod document;
 pub(crate) mod responses;
 pub(crate) mod stream;
 #[cfg(test)]
@@ -13,7 +14,6 @@ mod tests;
 
 use crate::base::secret::Secret;
 use crate::model::error::{ModelError, StatusError, StatusKind};
-use crate::model::message::ModelRequest;
 use crate::model::providers::{AdapterKind, Endpoint};
 use crate::model::sse::SseEvent;
 use build::AnswerBuilder;
@@ -27,18 +27,6 @@ pub(crate) enum Progress {
     Open,
     /// The provider said that this was all.
     Done,
-}
-
-/// The request document for `endpoint`.
-///
-/// # Errors
-/// A value that JSON cannot hold.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> serde_json::Result<Vec<u8>> {
-    match endpoint.adapter {
-        AdapterKind::Chat => chat::body(endpoint, request),
-        AdapterKind::Anthropic => serde_json::to_vec(&anthropic::body(endpoint, request)),
-        AdapterKind::Responses => serde_json::to_vec(&responses::body(endpoint, request)),
-    }
 }
 
 /// The path of the calls below the base URL.

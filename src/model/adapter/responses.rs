@@ -15,12 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Path below the base URL.
 pub(crate) const PATH: &str = "responses";
 
-/// The request document.
-pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
+/// Everything but the conversation.
+pub(super) fn settings(endpoint: &Endpoint, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     let mut set = |key: &str, value: Value| body.insert(key.to_owned(), value);
     set("model", json!(endpoint.model));
-    set("input", Value::Array(input(endpoint, request)));
     set("store", json!(false));
     set("stream", json!(endpoint.streaming));
     set("max_output_tokens", json!(request.max_tokens));
@@ -45,7 +44,7 @@ pub(crate) fn body(endpoint: &Endpoint, request: &ModelRequest) -> Value {
             json!({"type": "json_schema", "name": "answer", "schema": schema, "strict": false});
         set("text", json!({"format": format}));
     }
-    Value::Object(body)
+    body
 }
 
 fn tools(request: &ModelRequest) -> Vec<Value> {
@@ -63,27 +62,23 @@ fn tools(request: &ModelRequest) -> Vec<Value> {
     tools
 }
 
-fn input(endpoint: &Endpoint, request: &ModelRequest) -> Vec<Value> {
-    let mut items = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
-        match message {
-            Message::User { content } => items.push(json!({"role": "user", "content": content})),
-            Message::Tool { call_id, name: _, content, is_error: _ } => items.push(
-                json!({"type": "function_call_output", "call_id": call_id, "output": content}),
-            ),
-            Message::Assistant { content, thinking, tool_calls } => {
-                items.extend(endpoint.replays(thinking).cloned());
-                items.extend(
-                    content.iter().map(|text| json!({"role": "assistant", "content": text})),
-                );
-                items.extend(tool_calls.iter().map(|call| {
-                    json!({"type": "function_call", "call_id": call.id, "name": call.name,
-                           "arguments": call.arguments})
-                }));
-            }
+/// The items that a message of the conversation is.
+pub(super) fn items(endpoint: &Endpoint, message: &Message) -> Vec<Value> {
+    match message {
+        Message::User { content } => vec![json!({"role": "user", "content": content})],
+        Message::Tool { call_id, name: _, content, is_error: _ } => {
+            vec![json!({"type": "function_call_output", "call_id": call_id, "output": content})]
+        }
+        Message::Assistant { content, thinking, tool_calls } => {
+            let mut items: Vec<Value> = endpoint.replays(thinking).cloned().collect();
+            items.extend(content.iter().map(|text| json!({"role": "assistant", "content": text})));
+            items.extend(tool_calls.iter().map(|call| {
+                json!({"type": "function_call", "call_id": call.id, "name": call.name,
+                       "arguments": call.arguments})
+            }));
+            items
         }
     }
-    items
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -3,12 +3,15 @@
 //! The journal keeps what happened; this makes what is sent. Each call has exactly one result behind
 //! its message, identifiers are unique, arguments are JSON objects, nothing is empty, and the history
 //! is cut only where a user speaks. The identity of a call is its place (assistant message, index),
-//! never the provider's identifier. Every change is reported, so that it can be logged.
+//! never the provider's identifier. Every change is reported, so that it can be logged. What has been
+//! made once is kept (see [`History`]), so that a turn costs what is new in it.
 
+mod history;
 mod repair;
 #[cfg(test)]
 mod tests;
 
+pub use history::History;
 pub use repair::Repair;
 
 use crate::base::json::parse_strict;
@@ -39,27 +42,19 @@ const NAME_BYTES_MAX: usize = 64;
 /// message allows, and what had to be changed.
 #[must_use]
 pub fn normalise(view: &[Message], messages_max: usize) -> (Vec<Message>, Vec<Repair>) {
-    let mut normaliser = Normaliser::default();
-    let assistants: Vec<usize> =
-        (0..view.len()).filter(|place| is_assistant(view, *place)).collect();
-    let first = assistants.first().copied().unwrap_or(view.len());
-    normaliser.take_turn(view, 0, first);
-    for (number, place) in assistants.iter().enumerate() {
-        let end = assistants.get(number + 1).copied().unwrap_or(view.len());
-        normaliser.take_assistant(view, *place, end);
-    }
-    normaliser.finish(messages_max)
+    let (messages, repairs) = History::default().of(view, messages_max);
+    (Arc::unwrap_or_clone(messages), repairs)
 }
 
 fn is_assistant(view: &[Message], place: usize) -> bool {
     matches!(view.get(place), Some(Message::Assistant { .. }))
 }
 
-#[derive(Default)]
-struct Normaliser {
-    messages: Vec<Message>,
+/// Takes messages of a view behind those that were taken before.
+struct Normaliser<'h> {
+    messages: &'h mut Vec<Message>,
+    used_ids: &'h mut BTreeSet<String>,
     repairs: Vec<Repair>,
-    used_ids: BTreeSet<String>,
 }
 
 /// A result that waits for its call.
@@ -69,7 +64,19 @@ struct WaitingResult {
     is_error: bool,
 }
 
-impl Normaliser {
+impl Normaliser<'_> {
+    /// Takes all from `start`, which is the first message or that of an assistant.
+    fn take(&mut self, view: &[Message], start: usize) {
+        let assistants: Vec<usize> =
+            (start..view.len()).filter(|place| is_assistant(view, *place)).collect();
+        let first = assistants.first().copied().unwrap_or(view.len());
+        self.take_turn(view, start, first);
+        for (number, place) in assistants.iter().enumerate() {
+            let end = assistants.get(number + 1).copied().unwrap_or(view.len());
+            self.take_assistant(view, *place, end);
+        }
+    }
+
     /// Takes an assistant message and all up to the next one.
     fn take_assistant(&mut self, view: &[Message], place: usize, end: usize) {
         let Some(Message::Assistant { content, thinking, tool_calls }) = view.get(place) else {
@@ -190,21 +197,6 @@ impl Normaliser {
         }
         Arc::clone(content)
     }
-
-    fn finish(mut self, messages_max: usize) -> (Vec<Message>, Vec<Repair>) {
-        let starts = matches!(self.messages.first(), Some(Message::User { .. }));
-        if !starts {
-            self.messages.insert(0, Message::user(START));
-        }
-        let cut = cut_place(&self.messages, messages_max);
-        self.messages.drain(..cut);
-        if cut > 0 {
-            self.repairs.push(Repair::HistoryCut { messages: cut - usize::from(!starts) });
-        } else if !starts {
-            self.repairs.push(Repair::StartAdded);
-        }
-        (self.messages, self.repairs)
-    }
 }
 
 /// The results between `start` and `end` by the identifier they name, in order.
@@ -221,20 +213,6 @@ fn waiting_results(
         }
     }
     results
-}
-
-/// The first user message from which at most `messages_max` messages are left; the last user message
-/// if even that leaves more; 0 if there is none.
-fn cut_place(messages: &[Message], messages_max: usize) -> usize {
-    let excess = messages.len().saturating_sub(messages_max);
-    if excess == 0 {
-        return 0;
-    }
-    let is_user = |place: &usize| matches!(messages.get(*place), Some(Message::User { .. }));
-    (excess..messages.len())
-        .find(is_user)
-        .or_else(|| (0..messages.len()).rev().find(is_user))
-        .unwrap_or(0)
 }
 
 /// Whether a text says nothing. Looked at from its end: output may begin with any amount of white space.

@@ -191,3 +191,33 @@ proptest! {
         prop_assert_eq!(repairs, Vec::new());
     }
 }
+
+/// What is told once may come with any of the takes; a later cut tells of more messages.
+fn but_the_end(repairs: Vec<Repair>) -> Vec<Repair> {
+    let of_end = |repair: &Repair| matches!(repair, Repair::HistoryCut { .. } | Repair::StartAdded);
+    repairs.into_iter().filter(|repair| !of_end(repair)).collect()
+}
+
+proptest! {
+    #[test]
+    fn a_history_that_grows_is_what_it_would_be_at_once(
+        view in proptest::collection::vec(any_message(), 0..40),
+        steps in proptest::collection::vec(0_usize..6, 0..20),
+        limit in 1_usize..50,
+    ) {
+        let mut history = History::default();
+        let (mut end, mut told) = (0, Vec::new());
+        for step in steps {
+            end = (end + step).min(view.len());
+            let (grown, repairs) = history.of(&view[..end], limit);
+            let (once, all) = normalise(&view[..end], limit);
+            prop_assert_eq!(&*grown, &once);
+            prop_assert_eq!(repairs.last().filter(|last| but_the_end(vec![(*last).clone()]).is_empty()),
+                all.last().filter(|last| but_the_end(vec![(*last).clone()]).is_empty()));
+            told.extend(but_the_end(repairs));
+            for repair in but_the_end(all) {
+                prop_assert!(told.contains(&repair), "{:?} was not told", repair);
+            }
+        }
+    }
+}

@@ -128,7 +128,11 @@ fn expectations_make_a_script_a_test() {
     let assistant =
         Message::Assistant { content: None, thinking: Vec::new(), tool_calls: Vec::new() };
     let mut request = hello();
-    request.messages.extend([assistant, result("alpha"), result("beta \u{1b}[2J")]);
+    std::sync::Arc::make_mut(&mut request.messages).extend([
+        assistant,
+        result("alpha"),
+        result("beta \u{1b}[2J"),
+    ]);
     let tool = |name: &str| ToolDefinition {
         name: name.to_owned(),
         description: String::new(),
