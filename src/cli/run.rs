@@ -149,6 +149,7 @@ pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, R
         },
         recording: recording.map(Arc::new),
         agents_file: !behaviour.no_agents_file,
+        keeps_policy: behaviour.keep_policy,
         headless: behaviour.headless,
         shows_pieces,
         model: wish(model),

@@ -66,6 +66,9 @@ pub struct RunConfig {
     pub recording: Option<Arc<Recording>>,
     /// Whether the workspace's AGENTS.md is put before the model, as data.
     pub agents_file: bool,
+    /// Whether a session goes on with what its own policy and the given one both allow, where the given
+    /// one may ask for more; otherwise it is refused.
+    pub keeps_policy: bool,
     /// Whether nobody is asked.
     pub headless: bool,
     /// Whether pieces of an answer are shown as they arrive.
@@ -97,6 +100,7 @@ impl RunConfig {
             tool_calls: ToolCallStyle::Native,
             recording: None,
             agents_file: false,
+            keeps_policy: false,
             headless: false,
             shows_pieces: false,
             namespaces: Namespaces::Auto,

@@ -43,13 +43,14 @@ pub(super) fn open_session(
         ));
     }
     let record = last_start(&logs, directory.id())?.policy;
-    let recorded = recorded_policy(&record)?;
-    let given = given_policy(config, Path::new(&header.cwd), &record)?;
+    let parts = parts(&record);
+    let recorded = recorded_policy(&record, &parts)?;
+    let given = given_policy(config, Path::new(&header.cwd), &parts)?;
     // Each set must allow a call, so that whatever is given, nothing gets wider.
     let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
     let grounds = setup::grounds(config, Some(set))?;
-    if !config.policies.is_empty() {
-        refuse_wider(&grounds, &given, &recorded)?;
+    if !config.keeps_policy {
+        refuse_wider(&grounds, config, &given, &recorded)?;
     }
     check_role(&grounds.policy, config.role.as_deref())?;
     let (model, _) = model::connect(&config.model, &config.environment)?;
@@ -99,23 +100,36 @@ fn continued(
     Ok(config)
 }
 
-/// What the command line names; otherwise what the session was given. Either stands between the
-/// layers of the machine as they are now: an administrator who took something back did so for
-/// sessions that go on, too.
+/// What the command line names; otherwise what the session was given at each of its starts. Either
+/// stands between the layers of the machine as they are now: an administrator who took something back
+/// did so for sessions that go on, too.
 fn given_policy(
     config: &RunConfig,
     workspace: &Path,
-    record: &PolicyRecord,
+    parts: &[Vec<PolicySourceRecord>],
 ) -> Result<PolicySet, RunError> {
     if !config.policies.is_empty() {
         return policies::load(&config.policies, Some(workspace), &config.environment);
     }
-    let first = record.sources.iter().filter(|source| source.part == 0).cloned();
-    let (given, extended): (Vec<_>, Vec<_>) = first.partition(|source| source.given);
-    let is_named = |source: &PolicySource| matches!(source.layer, Layer::Explicit | Layer::BuiltIn);
-    let named = given.into_iter().filter_map(source).filter(is_named).collect();
-    let extended: Vec<PolicySource> = extended.into_iter().filter_map(source).collect();
-    policies::load_again(named, &extended, workspace, &config.environment)
+    let again = |sources: &Vec<PolicySourceRecord>| {
+        let (given, extended): (Vec<_>, Vec<_>) =
+            sources.iter().cloned().partition(|source| source.given);
+        let is_named =
+            |source: &PolicySource| matches!(source.layer, Layer::Explicit | Layer::BuiltIn);
+        let named = given.into_iter().filter_map(source).filter(is_named).collect();
+        let extended: Vec<PolicySource> = extended.into_iter().filter_map(source).collect();
+        policies::load_again(named, &extended, workspace, &config.environment)
+    };
+    together(parts.iter().map(again))
+}
+
+/// What all sets allow.
+fn together(
+    sets: impl Iterator<Item = Result<PolicySet, RunError>>,
+) -> Result<PolicySet, RunError> {
+    let sets = sets.collect::<Result<Vec<_>, _>>()?;
+    let set = sets.into_iter().reduce(|all, set| all.narrow(&set));
+    set.ok_or_else(|| RunError::Blocked("its log holds no policy".to_owned()))
 }
 
 /// Stands in every record of a run's start, as it is written; a log is long and holds few of them.
@@ -149,21 +163,27 @@ pub(super) fn last_start(
     found.ok_or_else(|| unusable("holds no policy".to_owned()))
 }
 
-/// The policy of a record, from its text alone.
-fn recorded_policy(record: &PolicyRecord) -> Result<PolicySet, RunError> {
-    let PolicyRecord { digest, sources } = record;
+/// The sources of a record by the start that they were given at, the earliest first.
+fn parts(record: &PolicyRecord) -> Vec<Vec<PolicySourceRecord>> {
     let mut parts: BTreeMap<u64, Vec<PolicySourceRecord>> = BTreeMap::new();
-    for source in sources {
+    for source in &record.sources {
         parts.entry(source.part).or_default().push(source.clone());
     }
-    let mut set: Option<PolicySet> = None;
-    for sources in parts.into_values() {
-        let part = recorded_part(sources)?;
-        set = Some(set.map_or_else(|| part.clone(), |earlier| earlier.narrow(&part)));
+    parts.into_values().collect()
+}
+
+/// The policy of a record, from its text alone.
+fn recorded_policy(
+    record: &PolicyRecord,
+    parts: &[Vec<PolicySourceRecord>],
+) -> Result<PolicySet, RunError> {
+    let digest = record.digest;
+    let set = together(parts.iter().cloned().map(recorded_part))?;
+    if set.digest() != digest {
+        let why = format!("its log holds a policy whose digest is not {digest}");
+        return Err(RunError::Blocked(why));
     }
-    set.filter(|set| set.digest() == *digest).ok_or_else(|| {
-        RunError::Blocked(format!("its log holds a policy whose digest is not {digest}"))
-    })
+    Ok(set)
 }
 
 fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError> {
@@ -179,16 +199,17 @@ fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {
     Some(PolicySource { name: recorded.name.raw().to_owned(), layer, text })
 }
 
-/// What is in force is what both policies allow, so that nothing can get wider. A given policy that
-/// may ask for more is refused all the same, with what it asks for: whoever gives it expects something
-/// that will not be.
+/// What is in force is what both policies allow, so that nothing can get wider. A policy that may ask
+/// for more is refused all the same, with what it asks for: whoever gives it, or has changed a layer
+/// since, expects something that will not be.
 fn refuse_wider(
     grounds: &Grounds,
+    config: &RunConfig,
     given: &PolicySet,
-    recorded: &PolicySet,
+    earlier: &PolicySet,
 ) -> Result<(), RunError> {
     let places = grounds.policy.places();
-    let found = differences(&given.bind(places)?, &recorded.bind(places)?);
+    let found = differences(&given.bind(places)?, &earlier.bind(places)?);
     if found.is_empty() {
         return Ok(());
     }
@@ -197,13 +218,22 @@ fn refuse_wider(
     if let Some(more @ 1..) = found.len().checked_sub(DIFFERENCES_SHOWN) {
         shown.push(format!("\n  and {more} more"));
     }
-    Err(RunError::Wider(format!(
-        "its policy {} may only be narrowed, and {} is not sure to be:{}\nleave --policy out, name \
-         the earlier policies too, or start a new session",
-        recorded.digest().short(),
-        given.digest().short(),
-        shown.concat()
-    )))
+    let (earlier, given, shown) =
+        (earlier.digest().short(), given.digest().short(), shown.concat());
+    Err(RunError::Wider(if config.policies.is_empty() {
+        format!(
+            "a policy file of this machine, its user or the workspace has changed since, and what \
+             stands there now ({given}) is not sure to be narrower than what the session had \
+             ({earlier}):{shown}\nput it back, go on with what both allow (--keep-policy), or start a \
+             new session"
+        )
+    } else {
+        format!(
+            "its policy {earlier} may only be narrowed, and {given} is not sure to be:{shown}\nleave \
+             --policy out, name the earlier policies too, go on with what both allow (--keep-policy), \
+             or start a new session"
+        )
+    }))
 }
 
 /// Closes what cannot go on and says where the loop begins.

@@ -221,19 +221,45 @@ fn what_was_taken_back_since_is_taken_from_a_resumed_session_too() {
     let configuration = rig.home().join(".config/stoplog");
     fs::create_dir_all(&configuration).unwrap();
     let policy = configuration.join("policy.toml");
-    fs::write(
-        &policy,
-        "version = 1\n[[command.rule]]\nid = \"no-touch\"\ndecision = \"deny\"\n\
-         reason = \"taken back\"\nprogram = \"touch\"\n",
-    )
-    .unwrap();
+    let taken_back = "version = 1\n[[command.rule]]\nid = \"no-touch\"\ndecision = \"deny\"\n\
+        reason = \"taken back\"\nprogram = \"touch\"\n";
+    fs::write(&policy, taken_back).unwrap();
     rig.script(&[bash("touch two"), answer("done")]);
     let done = resume(&rig, &["again"]).exits(10);
     assert_eq!(done.result()["denials"][0]["rule"], "no-touch");
-    // What is allowed again since stays as it was for the session.
-    fs::remove_file(&policy).unwrap();
+    // What is allowed again since is shown, and stays as it was for the session.
+    let before = fs::read(rig.journal()).unwrap();
+    let place = format!("{}:3", policy.display());
+    let asks_less = taken_back.replace("deny", "ask");
+    for now in [asks_less.as_str(), "version = 1\n", ""] {
+        fs::write(&policy, now).unwrap();
+        if now.is_empty() {
+            fs::remove_file(&policy).unwrap();
+        }
+        let told = ["has changed since", "`no-touch`", &place, "says deny", "--keep-policy"];
+        resume(&rig, &["again"]).exits(23).says(&told);
+    }
+    assert_eq!(fs::read(rig.journal()).unwrap(), before, "a refusal leaves no trace");
     rig.script(&[bash("touch three"), answer("done")]);
-    let done = resume(&rig, &["again"]).exits(10);
+    let done = resume(&rig, &["--keep-policy", "again"]).exits(10);
     assert_eq!(done.result()["denials"][0]["rule"], "no-touch");
     assert!(rig.has("one") && !rig.has("two") && !rig.has("three"));
+    // As long as what stands there is wider, it has to be said. What was put back needs no word.
+    resume(&rig, &["again"]).exits(23).says(&["`no-touch`"]);
+    fs::write(&policy, taken_back).unwrap();
+    rig.script(&[answer("done")]);
+    resume(&rig, &["again"]).exits(0);
+    // The workspace's own file is a layer as well.
+    let own = rig.file(
+        ".stoplog/policy.toml",
+        "version = 1\n[[path.rule]]\nid = \"sealed\"\ndecision = \"deny\"\nreason = \"r\"\n\
+         access = [\"read\"]\npaths = [\"{workspace}/sealed/**\"]\n",
+    );
+    rig.script(&[answer("done")]);
+    resume(&rig, &["again"]).exits(0);
+    fs::write(own, "version = 1\n").unwrap();
+    resume(&rig, &["again"]).exits(23).says(&["`sealed`", ".stoplog/policy.toml:3"]);
+    let words = ["--keep-policy", "--policy", "workspace", "again"];
+    rig.script(&[answer("done")]);
+    resume(&rig, &words).exits(0);
 }
