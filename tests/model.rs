@@ -166,15 +166,11 @@ fn tool_results_go_back_beside_their_calls() {
     let answer = rig.ask(&request).unwrap();
     assert_eq!(answer.finish, Finish::ToolUse);
     assert_eq!(answer.tool_calls[0].arguments, "{\"path\": \"a", "raw, as sent");
-    request.messages.push(answer.to_message());
+    let messages = std::sync::Arc::make_mut(&mut request.messages);
+    messages.push(answer.to_message());
     for content in ["malformed", ""] {
         let (call_id, name) = (String::new(), "read".to_owned());
-        request.messages.push(Message::Tool {
-            call_id,
-            name,
-            content: content.into(),
-            is_error: true,
-        });
+        messages.push(Message::Tool { call_id, name, content: content.into(), is_error: true });
     }
     let (messages, repairs) = normalise(&request.messages, 100);
     assert_eq!(
@@ -182,7 +178,7 @@ fn tool_results_go_back_beside_their_calls() {
         4,
         "two identifiers, one argument text, one empty result: {repairs:?}"
     );
-    request.messages = messages;
+    request.messages = messages.into();
     rig.ask(&request).unwrap();
     let sent = &rig.server.requests()[1].body["messages"];
     let calls = sent[2]["tool_calls"].as_array().unwrap();
@@ -325,7 +321,8 @@ fn reasoning_details_go_back_to_the_model_they_came_from() {
         Rig::with("openrouter/a/b", true, vec![Reply::stream(&[stream.as_bytes()]), good()]);
     let answer = rig.hello().unwrap();
     let mut request = hello();
-    request.messages.extend([answer.to_message(), Message::user("more")]);
+    std::sync::Arc::make_mut(&mut request.messages)
+        .extend([answer.to_message(), Message::user("more")]);
     rig.ask(&request).unwrap();
     let sent = &rig.server.requests()[1].body["messages"][2];
     assert_eq!(sent["reasoning_details"], detail("why"));

@@ -63,9 +63,10 @@ fn request() -> ModelRequest {
 
 fn with_history(answer: &Answer) -> ModelRequest {
     let mut request = request();
-    request.messages.push(answer.to_message());
+    let messages = std::sync::Arc::make_mut(&mut request.messages);
+    messages.push(answer.to_message());
     for call in &answer.tool_calls {
-        request.messages.push(Message::Tool {
+        messages.push(Message::Tool {
             call_id: call.id.clone(),
             name: call.name.clone(),
             content: "result".into(),

@@ -11,7 +11,7 @@ use crate::base::exit::Exit;
 use crate::base::text::escape_keeping_lines;
 use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::run::model::ModelWish;
-use crate::run::{self, Job, RunConfig, RunError};
+use crate::run::{self, Job, RunConfig, RunError, WiderPolicy};
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
@@ -123,7 +123,7 @@ fn show_text(context: &Context, result: &RunResult, watching: Watching) {
 
 /// The configuration that the flags describe.
 pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, RunError> {
-    let AgentArgs { place, model, behaviour } = agent;
+    let AgentArgs { place, model, behaviour, keep_policy } = agent;
     let shows_pieces =
         behaviour.output == Output::StreamJson || watching(&behaviour) == Watching::All;
     let recording = model.record.as_deref().map(Recording::create).transpose()?;
@@ -149,7 +149,7 @@ pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, R
         },
         recording: recording.map(Arc::new),
         agents_file: !behaviour.no_agents_file,
-        keeps_policy: behaviour.keep_policy,
+        wider_policy: if keep_policy { WiderPolicy::CutDown } else { WiderPolicy::Refused },
         headless: behaviour.headless,
         shows_pieces,
         model: wish(model),

@@ -66,9 +66,8 @@ pub struct RunConfig {
     pub recording: Option<Arc<Recording>>,
     /// Whether the workspace's AGENTS.md is put before the model, as data.
     pub agents_file: bool,
-    /// Whether a session goes on with what its own policy and the given one both allow, where the given
-    /// one may ask for more; otherwise it is refused.
-    pub keeps_policy: bool,
+    /// What becomes of a policy that may allow more than an earlier session had.
+    pub wider_policy: WiderPolicy,
     /// Whether nobody is asked.
     pub headless: bool,
     /// Whether pieces of an answer are shown as they arrive.
@@ -100,13 +99,22 @@ impl RunConfig {
             tool_calls: ToolCallStyle::Native,
             recording: None,
             agents_file: false,
-            keeps_policy: false,
+            wider_policy: WiderPolicy::Refused,
             headless: false,
             shows_pieces: false,
             namespaces: Namespaces::Auto,
             home: None,
         }
     }
+}
+
+/// What becomes of a policy that may allow more than the session that goes on with it had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WiderPolicy {
+    /// The session does not go on, and the difference is told.
+    Refused,
+    /// What both allow is in force.
+    CutDown,
 }
 
 /// What to work on.

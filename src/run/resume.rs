@@ -5,7 +5,7 @@ use super::error::RunError;
 use super::model::{self, ModelWish};
 use super::options::check_role;
 use super::setup::{self, Grounds, Opened, Surroundings};
-use super::{RunConfig, policies};
+use super::{RunConfig, WiderPolicy, policies};
 use crate::agent::{Parts, Start};
 use crate::audit::log_path;
 use crate::audit::read::Lines;
@@ -49,7 +49,7 @@ pub(super) fn open_session(
     // Each set must allow a call, so that whatever is given, nothing gets wider.
     let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
     let grounds = setup::grounds(config, Some(set))?;
-    if !config.keeps_policy {
+    if config.wider_policy == WiderPolicy::Refused {
         refuse_wider(&grounds, config, &given, &recorded)?;
     }
     check_role(&grounds.policy, config.role.as_deref())?;

@@ -80,7 +80,8 @@ impl<'r> Traced<'r> {
                 WaitStatus::PtraceSyscall(_) => break,
                 WaitStatus::Stopped(_, delivered) => signal = Some(delivered),
                 WaitStatus::Exited(..) | WaitStatus::Signaled(..) => return false,
-                _ => {}
+                WaitStatus::PtraceEvent(..) | WaitStatus::Continued(_) | WaitStatus::StillAlive => {
+                }
             }
         }
         let begins = ptrace::syscall_info(self.id).unwrap().op == PTRACE_SYSCALL_INFO_ENTRY;

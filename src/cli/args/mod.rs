@@ -219,10 +219,6 @@ pub struct BehaviourArgs {
     /// Never ask: what needs a person is denied.
     #[arg(long)]
     pub headless: bool,
-    /// In an earlier session: go on with what its policy and the present one both allow, where the
-    /// present one may allow more (it is refused otherwise).
-    #[arg(long)]
-    pub keep_policy: bool,
     /// Do not put the workspace's AGENTS.md before the model (it is shown as data, never obeyed as
     /// configuration).
     #[arg(long)]
@@ -247,6 +243,10 @@ pub struct AgentArgs {
     /// How to behave.
     #[command(flatten)]
     pub behaviour: BehaviourArgs,
+    /// In an earlier session: go on with what its policy and the present one both allow, where the
+    /// present one may allow more (it is refused otherwise).
+    #[arg(long)]
+    pub keep_policy: bool,
 }
 
 /// Arguments of `run`.

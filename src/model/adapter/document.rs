@@ -172,7 +172,7 @@ mod tests {
                 };
                 Message::Assistant {
                     content: Some(text.as_str().into()),
-                    thinking: thinks.then(|| Thinking { text, replay }).into_iter().collect(),
+                    thinking: thinks.then_some(Thinking { text, replay }).into_iter().collect(),
                     tool_calls: calls
                         .then(|| [call("1"), call("2")])
                         .into_iter()
