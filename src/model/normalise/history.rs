@@ -50,9 +50,10 @@ impl History {
     }
 
     /// Whether what is new begins behind whole groups of an assistant's message and all up to the next.
+    /// Where nothing but the added start stands, what is new may make it needless.
     fn goes_on(&self, view: &[Message]) -> bool {
         self.taken > 0
-            && !self.messages.is_empty()
+            && self.messages.len() > usize::from(self.start_added)
             && (self.taken == view.len() || is_assistant(view, self.taken))
     }
 

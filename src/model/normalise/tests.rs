@@ -221,3 +221,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_added_start_goes_when_the_first_thing_that_is_sent_is_a_users() {
+    let nothing = Message::Assistant {
+        content: Some(" ".into()),
+        thinking: Vec::new(),
+        tool_calls: Vec::new(),
+    };
+    let view = [nothing, Message::user("go on")];
+    for limit in [1, 10] {
+        let mut history = History::default();
+        assert_eq!(*history.of(&view[..1], limit).0, [Message::user(START)]);
+        let (grown, repairs) = history.of(&view, limit);
+        assert_eq!(*grown, [Message::user("go on")]);
+        assert!(but_the_end(repairs.clone()) == repairs, "{repairs:?}");
+    }
+}
