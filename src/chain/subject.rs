@@ -41,16 +41,27 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Works out what `call` would do.
+    /// Works out what `call` would do, here and now.
     #[must_use]
     pub fn new(call: ToolCall, setting: &Setting) -> Self {
+        Self::with_links(call, setting, real_paths)
+    }
+
+    /// Works out what `call` would do where links lead as `links` says, one path for each of the
+    /// effects. Nothing is looked up.
+    #[must_use]
+    pub fn with_links(
+        call: ToolCall,
+        setting: &Setting,
+        links: impl FnOnce(&Effects) -> Vec<PathBuf>,
+    ) -> Self {
         let surroundings = Surroundings {
             workspace: &setting.workspace,
             home: setting.home.as_deref(),
             input: setting.input,
         };
         let effects = effects(&call.request, &surroundings);
-        let real_paths = real_paths(&effects);
+        let real_paths = links(&effects);
         // The text was parsed when the request was made from it; it parses again.
         let arguments = serde_json::from_str(&call.raw_arguments).unwrap_or(Value::Null);
         Self { call, arguments, effects, real_paths }

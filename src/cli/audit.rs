@@ -144,7 +144,7 @@ pub(super) fn logs(context: &Context) -> Result<PathBuf, CommandError> {
 }
 
 /// A log by file, by session, or the newest one.
-fn log_file(context: &Context, wanted: Option<&str>) -> Result<PathBuf, CommandError> {
+pub(super) fn log_file(context: &Context, wanted: Option<&str>) -> Result<PathBuf, CommandError> {
     if let Some(file) = wanted.filter(|wanted| wanted.contains('/') || wanted.ends_with(".jsonl")) {
         return Ok(PathBuf::from(file));
     }
@@ -172,6 +172,6 @@ fn log_file(context: &Context, wanted: Option<&str>) -> Result<PathBuf, CommandE
     }
 }
 
-fn unreadable(error: impl Display) -> CommandError {
+pub(super) fn unreadable(error: impl Display) -> CommandError {
     CommandError::new(Exit::Record, error)
 }

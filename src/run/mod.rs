@@ -13,6 +13,8 @@ pub mod model;
 pub mod policies;
 mod opening;
 mod options;
+mod recorded;
+pub mod replay;
 mod resume;
 pub mod setup;
 pub mod signals;

@@ -93,6 +93,22 @@ pub fn load_recorded(
     policy::load(given, &resolve).map_err(RunError::Policy)
 }
 
+/// Loads `sources`; what they extend is a built-in name, a file, or one of `recorded` where there is no
+/// such file any more.
+///
+/// # Errors
+/// [`RunError::Policy`].
+pub fn load_among(
+    sources: Vec<PolicySource>,
+    recorded: &[PolicySource],
+) -> Result<PolicySet, RunError> {
+    let resolve = |name: &str| {
+        let file = read_file(Path::new(name), Layer::Explicit).ok();
+        file.or_else(|| recorded.iter().find(|source| source.name == name).cloned())
+    };
+    policy::load(sources, &resolve).map_err(RunError::Policy)
+}
+
 /// A built-in policy, or a file.
 ///
 /// # Errors

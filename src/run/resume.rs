@@ -5,17 +5,14 @@ use super::error::RunError;
 use super::model::{self, ModelWish};
 use super::options::check_role;
 use super::setup::{self, Grounds, Opened, Surroundings};
-use super::{RunConfig, WiderPolicy, policies};
+use super::{RunConfig, WiderPolicy, policies, recorded};
 use crate::agent::{Parts, Start};
 use crate::audit::log_path;
 use crate::audit::read::Lines;
-use crate::audit::record::{
-    Body, PolicyRecord, PolicySourceRecord, Record, Session as SessionRecord,
-};
+use crate::audit::record::{Body, PolicySourceRecord, Record, Session as SessionRecord};
 use crate::base::clock::Clock;
 use crate::policy::{Layer, PolicySet, PolicySource, differences};
 use crate::session::{CurrentConfiguration, Journal, NextAction, RecoverMode, RunContext, Store};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Differences between two policies that are told; the others are counted.
@@ -43,8 +40,8 @@ pub(super) fn open_session(
         ));
     }
     let record = last_start(&logs, directory.id())?.policy;
-    let parts = parts(&record);
-    let recorded = recorded_policy(&record, &parts)?;
+    let parts = recorded::parts(&record);
+    let recorded = recorded::policy(&record, &parts)?;
     let given = given_policy(config, Path::new(&header.cwd), &parts)?;
     // Each set must allow a call, so that whatever is given, nothing gets wider.
     let set = if given.is_at_most(&recorded) { given.clone() } else { recorded.narrow(&given) };
@@ -116,20 +113,12 @@ fn given_policy(
             sources.iter().cloned().partition(|source| source.given);
         let is_named =
             |source: &PolicySource| matches!(source.layer, Layer::Explicit | Layer::BuiltIn);
-        let named = given.into_iter().filter_map(source).filter(is_named).collect();
-        let extended: Vec<PolicySource> = extended.into_iter().filter_map(source).collect();
+        let named = given.into_iter().filter_map(recorded::source).filter(is_named).collect();
+        let extended: Vec<PolicySource> =
+            extended.into_iter().filter_map(recorded::source).collect();
         policies::load_again(named, &extended, workspace, &config.environment)
     };
-    together(parts.iter().map(again))
-}
-
-/// What all sets allow.
-fn together(
-    sets: impl Iterator<Item = Result<PolicySet, RunError>>,
-) -> Result<PolicySet, RunError> {
-    let sets = sets.collect::<Result<Vec<_>, _>>()?;
-    let set = sets.into_iter().reduce(|all, set| all.narrow(&set));
-    set.ok_or_else(|| RunError::Blocked("its log holds no policy".to_owned()))
+    recorded::together(parts.iter().map(again))
 }
 
 /// Stands in every record of a run's start, as it is written; a log is long and holds few of them.
@@ -161,42 +150,6 @@ pub(super) fn last_start(
         }
     }
     found.ok_or_else(|| unusable("holds no policy".to_owned()))
-}
-
-/// The sources of a record by the start that they were given at, the earliest first.
-fn parts(record: &PolicyRecord) -> Vec<Vec<PolicySourceRecord>> {
-    let mut parts: BTreeMap<u64, Vec<PolicySourceRecord>> = BTreeMap::new();
-    for source in &record.sources {
-        parts.entry(source.part).or_default().push(source.clone());
-    }
-    parts.into_values().collect()
-}
-
-/// The policy of a record, from its text alone.
-fn recorded_policy(
-    record: &PolicyRecord,
-    parts: &[Vec<PolicySourceRecord>],
-) -> Result<PolicySet, RunError> {
-    let digest = record.digest;
-    let set = together(parts.iter().cloned().map(recorded_part))?;
-    if set.digest() != digest {
-        let why = format!("its log holds a policy whose digest is not {digest}");
-        return Err(RunError::Blocked(why));
-    }
-    Ok(set)
-}
-
-fn recorded_part(sources: Vec<PolicySourceRecord>) -> Result<PolicySet, RunError> {
-    let (given, extended): (Vec<_>, Vec<_>) = sources.into_iter().partition(|source| source.given);
-    let read = |sources: Vec<PolicySourceRecord>| sources.into_iter().filter_map(source).collect();
-    let (given, extended): (Vec<PolicySource>, Vec<PolicySource>) = (read(given), read(extended));
-    policies::load_recorded(given, &extended)
-}
-
-fn source(recorded: PolicySourceRecord) -> Option<PolicySource> {
-    let layer = Layer::ALL.into_iter().find(|layer| layer.as_str() == recorded.layer)?;
-    let text = recorded.text.raw().to_owned();
-    Some(PolicySource { name: recorded.name.raw().to_owned(), layer, text })
 }
 
 /// What is in force is what both policies allow, so that nothing can get wider. A policy that may ask

@@ -19,6 +19,7 @@ mod model_call;
 mod persistence;
 mod pty;
 mod records;
+mod replay;
 mod rig;
 mod secrets;
 mod sessions;

@@ -105,7 +105,8 @@ fn decision_summary(decision: &Decision) -> String {
 }
 
 /// The argument that tells most about a call.
-fn subject(decision: &Decision) -> Untrusted {
+#[must_use]
+pub fn subject(decision: &Decision) -> Untrusted {
     let found = ["command", "path", "pattern", "url"]
         .into_iter()
         .find_map(|key| decision.arguments.get(key).and_then(serde_json::Value::as_str));

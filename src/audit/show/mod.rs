@@ -6,7 +6,7 @@
 
 mod log;
 
-pub use log::{LOG_HEADER, log_line};
+pub use log::{LOG_HEADER, log_line, subject};
 
 use crate::audit::query::{Filter, Row, Rows, Unreadable};
 use crate::audit::read::Lines;

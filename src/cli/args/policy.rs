@@ -67,6 +67,16 @@ Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
         #[arg(long)]
         check: bool,
     },
+    /// Decide the calls of earlier sessions again under another policy; nothing is run.
+    #[command(after_help = "\
+Examples:
+  stoplog policy replay --against new.toml --all
+  stoplog policy replay --against readonly --fail-on looser 2e8e711f
+
+The policy takes the place of those that were named; the administrator's, the user's and the
+workspace's stay as recorded. Exit codes: 0 no change that --fail-on names · 1 there is one, or a call
+of which the log does not hold enough.")]
+    Replay(ReplayArgs),
     /// Print the JSON Schema of policy files.
     Schema,
     /// Print a built-in policy, or the list of them.
@@ -83,6 +93,37 @@ pub enum TestFormat {
     Tap,
     /// JUnit XML.
     Junit,
+}
+
+/// Arguments of `policy replay`.
+#[derive(Debug, Args)]
+pub struct ReplayArgs {
+    /// The policy that is tried; several count together.
+    #[arg(long, required = true, value_name = "NAME|FILE")]
+    pub against: Vec<String>,
+    /// Sessions or log files; default the newest.
+    #[arg(value_name = "SESSION|LOG", conflicts_with = "all")]
+    pub logs: Vec<String>,
+    /// Every session.
+    #[arg(long)]
+    pub all: bool,
+    /// Which changes give exit code 1.
+    #[arg(long, value_enum, default_value_t = FailOn::Any, value_name = "CHANGE")]
+    pub fail_on: FailOn,
+    /// Print one JSON object a call, unchanged ones too, and one with the totals.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Changes that `policy replay` fails on. A call that cannot be decided again is always one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Every change.
+    Any,
+    /// An answer that gives more than before.
+    Looser,
+    /// An answer that gives less than before.
+    Stricter,
 }
 
 /// Arguments of `policy explain`.
