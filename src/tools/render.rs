@@ -232,6 +232,7 @@ pub fn command(command: &Command<'_>) -> String {
         text.note(format_args!("{whole} `{path}`; page it with read, starting at offset 1"));
     }
     end_note(&mut text, command);
+    protected_repository_note(&mut text, command);
     // The notes have room of their own; what is cut here is an overlong path.
     head_and_tail(&text.0, TOOL_RESULT_BYTES_MAX - 100)
 }
@@ -262,6 +263,29 @@ fn end_note(text: &mut Text, command: &Command<'_>) {
              write less"
         )),
         End::Cancelled => text.note(format_args!("cancelled after {seconds:.1} s")),
+    }
+}
+
+/// Programs name the file and the kernel's reason, which are the same as on a broken disk; the model
+/// must know that another place is the way, and not another spelling.
+fn protected_repository_note(text: &mut Text, command: &Command<'_>) {
+    const BUSY: &str = "Device or resource busy";
+    const READ_ONLY: &str = "Read-only file system";
+    let failed = !matches!(command.end, End::Code(0));
+    let said = |part: &[u8]| {
+        let part = String::from_utf8_lossy(part);
+        let names_one = |line: &str| {
+            (line.contains(".git/") && (line.contains(BUSY) || line.contains(READ_ONLY)))
+                || (line.starts_with("mv: ") && line.contains(BUSY))
+        };
+        part.lines().any(names_one)
+    };
+    if failed && (said(command.head) || said(command.tail)) {
+        text.note(format_args!(
+            "hooks and configuration of a git repository cannot be changed, moved or removed in the \
+             workspace once the call that made it has ended; make a repository that is to go away \
+             again in $TMPDIR"
+        ));
     }
 }
 
@@ -377,6 +401,16 @@ mod tests {
             assert!(text.starts_with("partial\n[") && text.contains(expected), "{text}");
             assert_eq!(text.lines().count(), 2);
         }
+    }
+
+    #[test]
+    fn a_repository_that_cannot_go_away_is_explained_and_nothing_else_is() {
+        let said = |code, output: &[u8]| ended(End::Code(code), output).contains("$TMPDIR");
+        assert!(said(1, b"a\nrm: cannot remove 'x/.git/config': Device or resource busy\nb\n"));
+        assert!(said(1, b"chmod: changing permissions of '.git/hooks/a': Read-only file system\n"));
+        assert!(said(1, b"mv: cannot move 'x' to 'y': Device or resource busy\n"));
+        assert!(!said(0, b"rm: cannot remove 'x/.git/config': Device or resource busy\n"));
+        assert!(!said(1, b"umount: /mnt: Device or resource busy\nsee .git/config\n"));
     }
 
     #[test]

@@ -233,3 +233,32 @@ fn g10_no_tool_changes_the_policy_the_state_or_a_git_hook() {
     assert!(!state.join("x").exists());
     assert_eq!(fs::read_to_string(&policy).unwrap(), before);
 }
+
+#[test]
+fn a_repository_of_an_earlier_call_stays_unless_it_lies_in_the_temporary_directory() {
+    let rig = Rig::new();
+    let make = "git init -q \"$1\" && cp -r \"$1\" \"$1-copy\" && rm -rf \"$1-copy\" && echo made";
+    let make = |place: &str| bash(&format!("set -- {place}; {make}"));
+    let away = |place: &str| {
+        bash(&format!(
+            "mv {place} {place}-moved && rm -rf {place}-moved && echo gone; \
+             test -e {place}/.git/config && echo kept"
+        ))
+    };
+    let turns = [
+        make("sub"),
+        away("sub"),
+        bash("rm -rf sub; test -e sub/.git/config && echo kept"),
+        make("$TMPDIR/sub"),
+        away("$TMPDIR/sub"),
+        answer("done"),
+    ];
+    let results = rig.play(&turns, &[]).results();
+    assert!(results[0].contains("made\n"), "one call may do as it likes: {}", results[0]);
+    // Whoever made it, a person's git will act on its hooks and configuration.
+    for kept in &results[1..3] {
+        assert!(kept.contains("kept\n") && !kept.contains("gone"), "{kept}");
+        assert!(kept.contains("Device or resource busy"), "{kept}");
+    }
+    assert!(results[3].contains("made\n") && results[4].starts_with("gone\n"), "{results:?}");
+}
