@@ -1,15 +1,17 @@
 //! Control groups: limits of the whole tree, where this machine lets us make one.
 //!
-//! Version 2 where the supervisor's own group hands its controllers on, version 1 as root. Where
+//! Version 2 where the supervisor's own group hands its controllers on or can be made to (`delegation`),
+//! version 1 as root. Where
 //! neither can be had the limits are resource limits alone, and `Enforced` says so. The monitor
 //! makes the groups, the cell's first process joins them, the monitor removes them at the end.
 
 use super::super::enforced::LimitsHeld;
 use super::super::spec::Limits;
 use super::super::wire::Cleaned;
+use super::delegation::{hand_on, holder};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, unlinkat};
-use rustix::process::getpid;
+use rustix::process::{getpid, getppid};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -132,15 +134,22 @@ impl Group {
     }
 }
 
-fn version_2(
-    mount: &Path,
-    own: &str,
-    limits: &Limits,
-    made: impl FnOnce(&Path),
-) -> io::Result<Group> {
+fn version_2(mount: &Path, own: &str, limits: &Limits, made: impl Fn(&Path)) -> io::Result<Group> {
     let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
-    let path = path.ok_or(io::ErrorKind::NotFound)?;
-    let group = Group::create(&mount.join(path), made)?;
+    let own = mount.join(path.ok_or(io::ErrorKind::NotFound)?);
+    let parent = holder(&own);
+    limited_group(parent, limits, &made).or_else(|_handed_nothing_on| {
+        let wanted =
+            [("memory", limits.memory_bytes.is_some()), ("pids", limits.processes.is_some())];
+        let wanted = wanted.into_iter().filter_map(|(name, is_wanted)| is_wanted.then_some(name));
+        let supervisor = getppid().ok_or(io::ErrorKind::NotFound)?;
+        hand_on(parent, supervisor, &wanted.collect::<Vec<_>>())?;
+        limited_group(parent, limits, &made)
+    })
+}
+
+fn limited_group(parent: &Path, limits: &Limits, made: impl Fn(&Path)) -> io::Result<Group> {
+    let group = Group::create(parent, made)?;
     if let Some(bytes) = limits.memory_bytes {
         group.write("memory.max", &bytes.to_string())?;
         // Where swap is not accounted there is no such file, and no swap beyond the limit either.

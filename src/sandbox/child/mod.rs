@@ -5,6 +5,7 @@
 
 mod attendant;
 mod confine;
+mod delegation;
 mod grants;
 mod groups;
 mod init;
