@@ -24,6 +24,7 @@ mod rig;
 mod secrets;
 mod sessions;
 mod stages;
+mod surroundings;
 mod talk;
 mod temporary;
 mod terminal;

@@ -53,6 +53,12 @@ impl Pty {
         Self::with(command, streams)
     }
 
+    /// Any program, as the leader of a session at the terminal.
+    pub(crate) fn program(rig: &Rig, arguments: &[&str]) -> Self {
+        let fixed = ["--ctty", "--wait"];
+        Self::with(rig.program("setsid", &[&fixed[..], arguments].concat()), Streams::All)
+    }
+
     fn with(mut command: Command, streams: Streams) -> Self {
         let (master, slave) = pair();
         command.stdin(Stdio::from(slave.try_clone().unwrap()));
