@@ -131,7 +131,7 @@ impl Agent {
         self.parts.journal.step_attempt(&self.parts.settings.snapshot)?;
         match self.call_model(&request, Heard::No).await? {
             Ok(answer) => self.take_summary(&answer, &source),
-            Err(ModelError::Aborted) => Ok(State::Ended(Ending::interrupted())),
+            Err(ModelError::Aborted) => Ok(State::Ended(self.stopped())),
             Err(error) => self.summary_failed(&error),
         }
     }

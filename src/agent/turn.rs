@@ -20,7 +20,7 @@ use crate::model::{
 use crate::session::{FactError, InjectionSource, NewAnswer, Operation};
 use std::cell::RefCell;
 use std::collections::VecDeque;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Where the loop is.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Agent {
             Err(error) if error.is_context_overflow() && self.can_compact() => {
                 self.overflowed(&error)
             }
-            Err(ModelError::Aborted) => Ok(State::Ended(Ending::interrupted())),
+            Err(ModelError::Aborted) => Ok(State::Ended(self.stopped())),
             Err(error) => {
                 let fact = FactError::new(error.code(), &error.to_string());
                 self.parts.journal.step_failed(&fact, crate::session::Counters::default())?;
@@ -119,6 +119,17 @@ impl Agent {
         let spent = spent.into_iter().flatten().next()?;
         let why = format!("the budget `limits.{spent}` of the policy is spent");
         Some(Ending::failed(FinishReason::Budget, why))
+    }
+
+    /// The ending of a run whose model call was given up: somebody wants it, or its time is up.
+    pub(super) fn stopped(&self) -> Ending {
+        self.spent().unwrap_or_else(Ending::interrupted)
+    }
+
+    /// What is left of the run's time, if that is bounded.
+    fn time_left(&self) -> Option<Duration> {
+        let limit = self.parts.settings.budget.time?;
+        Some(limit.saturating_sub(self.tally.started.elapsed()))
     }
 
     fn request(&mut self) -> Result<ModelRequest, Fault> {
@@ -168,13 +179,15 @@ impl Agent {
         self.note_once("native-search-off", why.to_owned())
     }
 
-    /// The outer error is a fault of ours, the inner one the model's.
+    /// The outer error is a fault of ours, the inner one the model's. A call that outlives the run's time
+    /// is given up as if somebody had stopped it: a server may keep a stream alive for ever.
     pub(super) async fn call_model(
         &mut self,
         request: &ModelRequest,
         heard: Heard,
     ) -> Result<Result<Answer, ModelError>, Fault> {
         let identity = self.parts.model.identity();
+        let left = self.time_left();
         let shown = if self.parts.settings.shows_pieces { Shown::Yes } else { Shown::No };
         let listener = RefCell::new(&mut self.parts.listener);
         let (log, mut fault) = (&mut self.parts.log, None);
@@ -212,8 +225,14 @@ impl Agent {
         let listener = model::Listener { on_event: &mut on_event, on_failure: &mut on_failure };
         let retry = &self.parts.settings.retry;
         let abort = self.parts.chain.abort.for_model();
-        let result =
-            model::call_with_retry(&self.parts.model, request, retry, listener, abort).await;
+        let call = model::call_with_retry(&self.parts.model, request, retry, listener, abort);
+        let result = match left {
+            None => call.await,
+            Some(left) => {
+                let in_time = tokio::time::timeout(left, call).await;
+                in_time.unwrap_or(Err(ModelError::Aborted))
+            }
+        };
         match fault {
             Some(error) => return Err(error),
             None if result.is_ok() => record(&result)?,
@@ -323,6 +342,6 @@ fn retry_record(identity: &str, failure: &AttemptFailure<'_>) -> RetryRecord {
     }
 }
 
-fn milliseconds(duration: std::time::Duration) -> u64 {
+fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -292,3 +292,24 @@ fn a_script_takes_the_place_of_a_model_in_every_respect() {
     assert!(result["error"].as_str().unwrap().contains("no turn left"), "{result}");
     rig.play(&[answer("x")], &[]).exits(0);
 }
+
+#[test]
+fn a_stream_that_is_kept_alive_for_ever_ends_with_the_runs_time() {
+    let rig = Rig::new();
+    let ping =
+        |reply: Reply, _| reply.then_chunk(b": ping\n\n").then_pause(Duration::from_millis(50));
+    let policy = |seconds| rig.policy(&format!("[limits]\nrun_seconds = {seconds}\n"));
+    let (endless, more) = ((0..1_000).fold(Reply::open_stream(), ping), policy(1));
+    let (done, _) = ask(&rig, vec![endless], &["--policy", &more]);
+    let done = done.exits(14);
+    assert_eq!(done.result()["finish_reason"], "budget");
+    assert!(done.result()["error"].as_str().unwrap().contains("limits.run_seconds"));
+    assert!(done.took < Duration::from_secs(20), "{:?}", done.took);
+    // The attempt is closed: the session can go on.
+    assert!(rig.stoplog(&["session", "list"]).exits(0).stdout.contains("idle"));
+    rig.stoplog(&["audit", "verify"]).exits(0);
+    let short = (0..30).fold(Reply::open_stream(), ping);
+    let short = short.then_chunk(Turn::text("hello").chat_events().as_bytes());
+    let (done, _) = ask(&rig, vec![short.then_bytes(b"0\r\n\r\n")], &["--policy", &policy(60)]);
+    assert_eq!(done.exits(0).result()["answer"], "hello", "the control");
+}
