@@ -26,7 +26,7 @@ mod shape;
 mod unit;
 mod validate;
 
-pub use authoring::{Resolved, cases, format, lint, resolved, resolved_text};
+pub use authoring::{Resolved, cases, format, lint, resolved, resolved_text, rules_of};
 pub use bound::{BindError, BoundPolicy, RoleVerdict};
 pub use cell::{CellPlan, MaskPlanKind, PlannedGrant, PlannedMask, PlannedPattern};
 pub use difference::differences;
@@ -40,6 +40,7 @@ pub use file::source::{
 pub use judge::Query;
 pub use judgement::{Code, Finding, Judgement, SubjectKind};
 pub use load::{PolicySet, Resolve, load};
+pub use rules::RuleMeta;
 pub use rules::globs::Places;
 pub use rules::hosts::HostMatcher;
 pub use settings::{

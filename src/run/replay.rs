@@ -22,9 +22,12 @@ use crate::call::request::{Request, ToolName};
 use crate::call::shell::StandardInput;
 use crate::chain::firewall;
 use crate::chain::subject::{Setting, Subject};
-use crate::policy::{BoundPolicy, Decision, Layer, Places, PolicySet, PolicySource, RoleVerdict};
+use crate::policy::{
+    BoundPolicy, Decision, Layer, Places, PolicySet, PolicySource, RoleVerdict, RuleMeta,
+};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What the role gate and the rules say to a call, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct Answer {
     pub place: Option<Untrusted>,
     /// The reason in words.
     pub reason: Untrusted,
+    /// Every rule that said something about a part of the call, each once. Empty for what is recorded.
+    pub rules: Vec<Arc<RuleMeta>>,
 }
 
 /// How the two answers compare.
@@ -243,16 +248,22 @@ impl RunRules {
             policy.role_gate(setting.role.as_deref(), subject.tool())
         {
             let reason = Untrusted::new(reason);
-            return Answer { decision: Decision::Deny, rule: None, place: None, reason };
+            let (decision, rules) = (Decision::Deny, Vec::new());
+            return Answer { decision, rule: None, place: None, reason, rules };
         }
         let judgement = firewall::judge(policy, subject, setting, self.headless);
         let decision = effective(judgement.decision, self.headless);
         let deciding = judgement.deciding().next();
+        let mut rules: Vec<_> =
+            judgement.findings.iter().map(|found| Arc::clone(&found.rule)).collect();
+        rules.sort_by_key(Arc::as_ptr);
+        rules.dedup_by_key(|rule| Arc::as_ptr(rule));
         Answer {
             decision,
             rule: deciding.map(|finding| Untrusted::new(finding.rule.id.as_str())),
             place: deciding.map(|finding| Untrusted::new(finding.place())),
             reason: Untrusted::new(deciding.map_or("", |finding| finding.reason())),
+            rules,
         }
     }
 }
@@ -304,6 +315,7 @@ fn recorded_answer(stages: &Stages, headless: bool) -> Option<Answer> {
         rule: first.and_then(|reason| reason.rule.clone()),
         place: first.and_then(place),
         reason: first.map_or_else(|| Untrusted::new(""), |reason| reason.sentence.clone()),
+        rules: Vec::new(),
     })
 }
 

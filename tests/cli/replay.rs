@@ -78,6 +78,31 @@ fn each_call_is_decided_again_and_what_changes_is_named_with_its_rule() {
 }
 
 #[test]
+fn every_rule_is_listed_with_the_calls_that_met_it() {
+    let rig = Rig::new();
+    let policy = rig.policy("");
+    run(&rig, &["touch made", "touch again", "echo x"], &policy);
+    let rules = rule("about-touch", "ask", "touch") + &rule("about-rev", "deny", "rev");
+    let tried = other(&rig, &rules);
+    let text = replay(&rig, &tried, &["--coverage"]).exits(1).stdout;
+    assert!(
+        text.contains("     2  calls met about-touch (")
+            && text.contains("     0  calls met about-rev (")
+    );
+    assert!(
+        text.contains("calls met home-credentials (policies/base.toml:"),
+        "extended rules too: {text}"
+    );
+    let text = replay(&rig, &tried, &["--coverage", "--json"]).stdout;
+    let totals: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let calls = |id: &str| {
+        let mut rules = totals["rules"].as_array().unwrap().iter();
+        rules.find(|rule| rule["rule"] == id).unwrap()["calls"].as_u64().unwrap()
+    };
+    assert_eq!((calls("about-touch"), calls("about-rev")), (2, 0));
+}
+
+#[test]
 fn a_question_that_nobody_could_answer_counts_as_a_denial() {
     let rig = Rig::new();
     let policy = rig.policy(&rule("ask-rev", "ask", "rev"));

@@ -107,6 +107,9 @@ pub struct ReplayArgs {
     /// Every session.
     #[arg(long)]
     pub all: bool,
+    /// Also list every rule of the policy with the number of calls that it said something about.
+    #[arg(long)]
+    pub coverage: bool,
     /// Which changes give exit code 1.
     #[arg(long, value_enum, default_value_t = FailOn::Any, value_name = "CHANGE")]
     pub fail_on: FailOn,

@@ -10,6 +10,9 @@ use crate::audit::show::subject;
 use crate::audit::verify::Status;
 use crate::audit::{Anchors, log_path, sessions, verify};
 use crate::base::exit::Exit;
+use crate::base::text::escape;
+use crate::policy::{RuleMeta, rules_of};
+use crate::run::policies::{by_name, load_sources};
 use crate::run::replay::{Answer, Change, Redecided, Replay};
 use serde_json::{Value, json as value};
 use std::collections::BTreeMap;
@@ -35,9 +38,12 @@ pub(super) fn replay(context: &Context, args: &ReplayArgs) -> Outcome {
             tally.count(&found, args.fail_on);
         }
     }
+    let coverage = args.coverage.then(|| tally.coverage(&args.against)).transpose()?;
     if args.json {
-        context.screen.out(&json(&value!({"totals": tally.changes()}))?);
+        context.screen.out(&json(&totals_json(&tally, coverage.as_deref()))?);
     } else {
+        let coverage = coverage.unwrap_or_default();
+        coverage.iter().for_each(|line| context.screen.out(&line.as_text()));
         context.screen.out(&tally.as_text());
     }
     Ok(if tally.fails { Exit::Fault } else { Exit::Done })
@@ -88,7 +94,7 @@ fn as_text(context: &Context, found: &Redecided) -> String {
 }
 
 fn answer_text(answer: &Answer) -> String {
-    let Answer { decision, rule, place, reason } = answer;
+    let Answer { decision, rule, place, reason, rules: _ } = answer;
     let rule = rule.as_ref().map_or_else(|| "the role".to_owned(), |rule| format!("rule {rule}"));
     let place = place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
     format!("{decision} by {rule}{place}: {reason}")
@@ -110,8 +116,39 @@ fn as_json(found: &Redecided) -> Value {
 }
 
 fn answer_json(answer: &Answer) -> Value {
-    let Answer { decision, rule, place, reason } = answer;
+    let Answer { decision, rule, place, reason, rules: _ } = answer;
     value!({"decision": decision, "rule": rule, "place": place, "reason": reason})
+}
+
+fn totals_json(tally: &Tally, coverage: Option<&[Coverage]>) -> Value {
+    let rules = coverage.map(|rules| rules.iter().map(Coverage::as_json).collect::<Vec<_>>());
+    value!({"totals": tally.changes(), "rules": rules})
+}
+
+/// How many calls a rule said something about.
+#[derive(Debug)]
+struct Coverage {
+    place: Place,
+    calls: u64,
+}
+
+/// File, line and name of a rule.
+type Place = (Option<String>, usize, String);
+
+fn place(rule: &RuleMeta) -> Place {
+    (rule.file_name().map(escape), rule.line, rule.id.clone())
+}
+
+impl Coverage {
+    fn as_text(&self) -> String {
+        let (file, line, id) = &self.place;
+        format!("{:>6}  calls met {id} ({}:{line})", self.calls, file.as_deref().unwrap_or("-"))
+    }
+
+    fn as_json(&self) -> Value {
+        let (file, line, id) = &self.place;
+        value!({"rule": id, "file": file, "line": line, "calls": self.calls})
+    }
 }
 
 /// What came of all calls.
@@ -120,6 +157,8 @@ struct Tally {
     changes: BTreeMap<Change, u64>,
     /// Changes by the rule that makes them.
     rules: BTreeMap<(Change, String), u64>,
+    /// Calls that each rule said something about.
+    met: BTreeMap<Place, u64>,
     fails: bool,
 }
 
@@ -127,6 +166,9 @@ impl Tally {
     fn count(&mut self, found: &Redecided, fail_on: FailOn) {
         let change = found.change();
         *self.changes.entry(change).or_default() += 1;
+        for rule in found.after.iter().flat_map(|after| &after.rules) {
+            *self.met.entry(place(rule)).or_default() += 1;
+        }
         if change == Change::Unchanged {
             return;
         }
@@ -140,6 +182,14 @@ impl Tally {
             FailOn::Looser => found.is_looser() || change == Change::Untold,
             FailOn::Stricter => !found.is_looser(),
         };
+    }
+
+    /// Every rule of the policies that are tried, those that no call met too.
+    fn coverage(&self, against: &[String]) -> Result<Vec<Coverage>, CommandError> {
+        let sources = against.iter().map(|name| by_name(name)).collect::<Result<Vec<_>, _>>()?;
+        let places = rules_of(&load_sources(sources)?).into_iter().map(|rule| place(&rule));
+        let calls = |place: &Place| self.met.get(place).copied().unwrap_or_default();
+        Ok(places.map(|place| Coverage { calls: calls(&place), place }).collect())
     }
 
     fn changes(&self) -> BTreeMap<&'static str, u64> {

@@ -5,7 +5,9 @@ pub mod cases;
 mod explain;
 mod format;
 mod lint;
+mod rules;
 
 pub use explain::{Resolved, resolved, resolved_text};
 pub use format::format;
 pub use lint::lint;
+pub use rules::rules as rules_of;
