@@ -161,6 +161,12 @@ fn of_command(
         duration: finished.resources.wall,
         memory_bytes: spec.limits.memory_bytes,
     });
+    if let Some(outputs) = &toolbox.outputs {
+        let named = shown.is_some_and(|path| text.contains(&*path.to_string_lossy()));
+        if !named {
+            outputs.forget(&call.id);
+        }
+    }
     ended(finished, text, finished.exit == Exit::Code(0))
 }
 

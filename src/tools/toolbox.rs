@@ -5,7 +5,7 @@ use super::memory::FileMemory;
 use crate::base::ids::Id;
 use crate::chain::cell::CellBase;
 use rustix::fd::{AsRawFd as _, OwnedFd};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,6 +56,12 @@ impl OutputDirectory {
         PathBuf::from(format!("/proc/self/fd/{}/{call}.txt", self.held.as_raw_fd()))
     }
 
+    /// Removes the output of `call`, of which nothing was left out: a session of many calls would fill
+    /// the directory that every cell looks through. One that a tool has removed is gone already.
+    pub fn forget(&self, call: &Id) {
+        rustix::fs::unlinkat(&self.held, format!("{call}.txt"), AtFlags::empty()).ok();
+    }
+
     /// The same file as the model may name it.
     #[must_use]
     pub fn shown(&self, call: &Id) -> PathBuf {
@@ -88,6 +94,11 @@ mod tests {
         std::fs::File::create_new(outputs.file(&call)).unwrap();
         assert!(place.path().join("moved").join(format!("{call}.txt")).exists());
         assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+        let named_alike = outside.path().join(format!("{call}.txt"));
+        std::fs::File::create_new(&named_alike).unwrap();
+        outputs.forget(&call);
+        assert!(!place.path().join("moved").join(format!("{call}.txt")).exists());
+        assert!(named_alike.exists(), "only ours is removed");
         assert_eq!(outputs.shown(&call), Path::new(&format!("/tmp/stoplog-output/{call}.txt")));
     }
 }

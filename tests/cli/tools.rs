@@ -151,8 +151,10 @@ fn b14_the_policys_time_limit_is_the_most_that_a_call_can_ask_for() {
 fn b16_a_result_has_at_most_50_000_bytes_and_the_rest_can_be_read() {
     // G2
     let rig = Rig::new();
-    let turns = [bash("seq 1 100000"), answer("done")];
+    let turns = [bash("seq 1 100000"), bash("seq 1 1000"), answer("done")];
     let done = rig.play(&turns, &[]).exits(0);
+    let kept = rig.sessions().pop().unwrap().join("tmp/stoplog-output");
+    assert_eq!(fs::read_dir(kept).unwrap().count(), 1, "what was shown whole is not kept");
     let text = done.results().remove(0);
     assert!(text.len() <= 50_000, "{}", text.len());
     assert!(text.starts_with("1\n2\n") && text.contains("100000"), "head and tail");
