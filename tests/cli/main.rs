@@ -13,6 +13,7 @@ mod bad_input;
 mod bugs;
 mod documents;
 mod exits;
+mod hostile;
 mod killed;
 mod layers;
 mod model_call;
