@@ -6,8 +6,8 @@ between its answer and the next request is all ours.
 
 Two runs: 30 turns of a command that does nothing, and 150 turns that print 10 KB each. The same
 command again and again is meant here, so that the watch over repetitions is off.
-Prints for each: the median time that a turn adds, the time from the start of the process to its first
-request, and the most memory that the supervisor had (VmHWM; its cells are not counted).
+Prints for each: the median time that a turn adds, in all and in the first and the last 30 turns, the
+time from the start of the process to its first request, and the most memory that the supervisor had (VmHWM; its cells are not counted).
 """
 
 import json
@@ -102,6 +102,12 @@ def measure(program, turns, command):
     return added, first, peak
 
 
+def ends(added):
+    """How a turn's time grows with the turns before it."""
+    first, last = (1_000 * statistics.median(part) for part in (added[:30], added[-30:]))
+    return f"first 30 {first:.1f} ms, last 30 {last:.1f} ms"
+
+
 def main():
     program = sys.argv[1] if len(sys.argv) > 1 else "target/release/stoplog"
     for name, turns, command in (
@@ -113,7 +119,7 @@ def main():
         tenth = milliseconds[len(milliseconds) * 9 // 10]
         print(
             f"{name}: median {statistics.median(milliseconds):.1f} ms a turn "
-            f"(90 % below {tenth:.1f} ms), first request after {1_000 * first:.0f} ms, "
+            f"(90 % below {tenth:.1f} ms; {ends(added)}), first request after {1_000 * first:.0f} ms, "
             f"peak {peak / 1_024:.1f} MiB"
         )
 

@@ -1,8 +1,10 @@
 //! Ways in which public agents have failed in their loops, tools and sessions, end to end. The number
 //! is that of the list of public bugs. The others stand with what they are about: edits (7-10) in
-//! `file_tools::edit`, streams and answers (15-17) in `model` and `model::sse`, journals (18-22) in
-//! `session::recovery` and `cli::sessions`, hooks and rules (23, 24) in `cli::stages` and `shell`,
-//! background results (27) in `agent::tests`.
+//! `file_tools::edit` and `tools::worker::edit`, streams and answers (15-17) in `model`, `model::adapter`
+//! and `model::sse`, journals (18, 19, 21) in `base::jsonl`, `session::damage` and `session::journal`,
+//! compaction (22) in `agent::tests`, hooks and rules (23, 24) in `cli::stages` and `shell`, background
+//! results (27) in `agent::tests`. There are no sub-agents yet, so that 26 is held for resumed
+//! sessions alone (`cli::sessions`).
 
 use super::rig::{Live, Rig, answer, bash, call, calls, is_root, write};
 use super::scripted_http::{Reply, Server, Turn};
