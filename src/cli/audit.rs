@@ -1,4 +1,6 @@
-//! `audit log|show|verify`: what was decided, and whether the log still says it.
+//! `audit log|query|show|verify`: what was decided, and whether the log still says it.
+
+mod query;
 
 use super::args::AuditCommand;
 use super::screen::Tone;
@@ -28,6 +30,7 @@ pub(super) fn audit(context: &Context, command: AuditCommand) -> Outcome {
             let filter = Filter { kinds, ruling, rule, tool, ..Filter::default() };
             log(context, session.as_deref(), &filter, json)
         }
+        AuditCommand::Query(args) => query::query(context, &args),
         AuditCommand::Show { call, session, json } => {
             show(context, &call, session.as_deref(), json)
         }

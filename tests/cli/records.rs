@@ -264,3 +264,47 @@ fn secrets_in_arguments_are_left_out_of_the_log_and_the_decision_still_stands() 
     rig.stoplog(&["audit", "verify"]).exits(0);
     rig.play(&[call("read", &json!({"path": "token"})), answer("done")], &[]).exits(0);
 }
+
+#[test]
+fn a_query_finds_records_of_all_sessions_by_what_they_say() {
+    let rig = Rig::new();
+    let query = |more: &[&str]| rig.stoplog(&[&["audit", "query"], more].concat());
+    assert_eq!(query(&[]).exits(0).stdout, "", "nothing was logged yet");
+    rig.file("a", "text");
+    rig.play(&[bash("sort a > sorted"), bash("curl http://example.org/x"), answer("done")], &[]);
+    rig.play(&[call("read", &json!({"path": "/etc/shadow"})), answer("done")], &[]);
+    let found = |more: &[&str]| -> Vec<String> {
+        let text = query(&[&["--json"], more].concat()).exits(0).stdout;
+        let records = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        records
+            .map(|record| {
+                assert!(record["session"].is_string(), "{record}");
+                let arguments = &record["arguments"];
+                let what = arguments["command"].as_str().or(arguments["path"].as_str());
+                what.unwrap_or_else(|| record["kind"].as_str().unwrap()).to_owned()
+            })
+            .collect()
+    };
+    let (sort, curl, shadow) = ("sort a > sorted", "curl http://example.org/x", "/etc/shadow");
+    assert_eq!(found(&["--kind", "session"]).len(), 2);
+    assert_eq!(found(&["--decision", "deny"]), [shadow]);
+    assert_eq!(found(&["--decision", "pass"]), [sort, curl]);
+    assert_eq!(found(&["--program", "sort"]), [sort]);
+    assert_eq!(found(&["--host", "*.org"]), [curl]);
+    assert_eq!(found(&["--kind", "decision", "--path", "/etc/*"]), [shadow]);
+    assert_eq!(found(&["--kind", "decision", "--tool", "read"]), [shadow]);
+    assert!(found(&["--since", "2100-01-01"]).is_empty());
+    assert_eq!(found(&["--until", "2100-01-01", "--kind", "decision"]).len(), 3);
+    let rule = &rig.records_of("decision")[0]["stages"]["firewall"]["reasons"][0]["rule"];
+    assert_eq!(found(&["--rule", rule.as_str().unwrap()]), [shadow]);
+    let text = query(&["--kind", "decision"]).exits(0).stdout;
+    assert_eq!(text.matches("session ").count(), 2, "a heading each: {text}");
+    assert!(text.contains("denied by firewall") && text.contains("approved  bash sort"), "{text}");
+    for (wrong, said) in [
+        (["--since", "noon"], "is no time"),
+        (["--path", "[a"], "--path"),
+        (["--kind", "x"], "decision"),
+    ] {
+        query(&wrong).exits(2).says(&[said]);
+    }
+}

@@ -108,6 +108,25 @@ impl Body {
         }
     }
 
+    /// Every kind, as [`Self::kind`] spells it.
+    pub const KINDS: [&str; 15] = [
+        "session",
+        "decision",
+        "started",
+        "outcome",
+        "rejected",
+        "grant",
+        "network",
+        "hook",
+        "guardian",
+        "agent",
+        "retry",
+        "repair",
+        "checkpoint",
+        "recovered",
+        "end",
+    ];
+
     /// The call it belongs to.
     #[must_use]
     pub const fn call(&self) -> Option<&Id> {

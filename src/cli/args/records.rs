@@ -1,5 +1,7 @@
 //! The command lines that read what was recorded: `stoplog audit` and `stoplog session`.
 
+use crate::audit::record::{Body, Stage};
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -31,6 +33,15 @@ pub enum AuditCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Find records in the logs of all sessions. Every condition must hold.
+    #[command(after_help = "\
+Examples:
+  stoplog audit query --decision deny --since 2026-01-01
+  stoplog audit query --program curl --json
+  stoplog audit query --path '/etc/**' --stage firewall
+
+Exit codes: 0 also if nothing is found · 22 a log cannot be read.")]
+    Query(Box<QueryArgs>),
     /// Explain one decision: every stage, the rule, and what came of it.
     Show {
         /// Call id, the end of one, or its number in the log.
@@ -56,6 +67,56 @@ no outcome.")]
         #[arg(long)]
         json: bool,
     },
+}
+
+/// Arguments of `audit query`.
+#[derive(Debug, Args)]
+pub struct QueryArgs {
+    /// Session ids, their beginnings or ends, or log files. Default: every session.
+    #[arg(value_name = "SESSION|LOG")]
+    pub logs: Vec<String>,
+    /// Only records of this kind; may be repeated.
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Body::KINDS))]
+    pub kind: Vec<String>,
+    /// Only this decision.
+    #[arg(long, value_name = "WHICH", value_parser = ["pass", "deny"])]
+    pub decision: Option<String>,
+    /// Only calls that this stage denied or asked about.
+    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(Stage::ALL.map(Stage::as_str)))]
+    pub stage: Option<String>,
+    /// Only records with this reason code.
+    #[arg(long, value_name = "CODE")]
+    pub code: Option<String>,
+    /// Only decisions that this rule made.
+    #[arg(long, value_name = "ID")]
+    pub rule: Option<String>,
+    /// Only calls of this tool.
+    #[arg(long, value_name = "TOOL")]
+    pub tool: Option<String>,
+    /// Only calls that run this program, by name or path.
+    #[arg(long, value_name = "PROGRAM")]
+    pub program: Option<String>,
+    /// Only calls that touch a path of this pattern.
+    #[arg(long, value_name = "GLOB")]
+    pub path: Option<String>,
+    /// Only calls that name this host; `*.example.org` is everything below it.
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
+    /// Only what was done in this role.
+    #[arg(long, value_name = "ROLE")]
+    pub role: Option<String>,
+    /// Only sessions of this login name or user id.
+    #[arg(long, value_name = "USER")]
+    pub user: Option<String>,
+    /// Not before this time: RFC 3339, or a date in UTC.
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Before this time.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    /// Print JSON lines.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `session`.
