@@ -273,3 +273,24 @@ fn a_process_that_was_told_to_survive_its_terminal_does() {
     rig.file("gone", "");
     drop(live.end().exits(0));
 }
+
+#[test]
+fn a_policy_file_that_becomes_wider_between_two_turns_is_told_and_holds_the_turn_back() {
+    let rig = Rig::new();
+    let directory = rig.home().join(".config/stoplog");
+    std::fs::create_dir_all(&directory).unwrap();
+    let policy = directory.join("policy.toml");
+    std::fs::write(&policy, format!("version = 1\n{}", ASKS.replace("ask\"\n", "deny\"\n")))
+        .unwrap();
+    let turns = [answer("first"), bash("touch made"), answer("second"), answer("third")];
+    let mut chat = chat(&rig, &turns, &[]);
+    chat.is_asked().types("go\r").sees("first").is_asked();
+    std::fs::rename(&policy, directory.join("away")).unwrap();
+    chat.types("again\r").sees("has changed since").sees("`ask-touch`").sees("--keep-policy");
+    chat.is_asked();
+    std::fs::rename(directory.join("away"), &policy).unwrap();
+    chat.types("again\r").sees("denied by firewall").sees("second");
+    chat.is_asked().types("/quit\r");
+    drop(chat.ends().0.exits(0));
+    assert!(!rig.has("made"));
+}
