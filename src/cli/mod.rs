@@ -4,6 +4,7 @@
 pub mod args;
 mod audit;
 mod chat;
+mod completion;
 mod demo;
 mod diff;
 mod doctor;
@@ -66,6 +67,9 @@ pub fn main() -> ExitCode {
         return Exit::Sandbox.into();
     }
     let environment = Environment::of_process();
+    if let Some(answered) = completion::answer(&environment) {
+        return answered;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -108,12 +112,7 @@ fn carry_out(context: &Context, command: Command) -> Outcome {
         Command::Session(args) => session::session(context, args.command),
         Command::Doctor(args) => doctor::doctor(context, &args),
         Command::Models(args) => models::models(context, &args),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "stoplog", &mut script);
-            context.screen.out(String::from_utf8_lossy(&script).trim_end());
-            Ok(Exit::Done)
-        }
+        Command::Completions { shell } => completion::script(context, shell),
         Command::Man => {
             let mut page = Vec::new();
             let rendered = clap_mangen::Man::new(Cli::command()).render(&mut page);

@@ -11,6 +11,7 @@
 
 mod bad_input;
 mod bugs;
+mod completion;
 mod documents;
 mod exits;
 mod hostile;

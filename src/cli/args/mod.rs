@@ -7,6 +7,7 @@ mod records;
 pub use policy::*;
 pub use records::*;
 
+use super::completion;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -135,7 +136,7 @@ pub enum Output {
 pub struct PlaceArgs {
     /// Policy by name (base, readonly, workspace, ci, untrusted) or file; may be repeated, the
     /// strictest answer wins. Default: workspace.
-    #[arg(long, value_name = "NAME|FILE")]
+    #[arg(long, value_name = "NAME|FILE", add = completion::policies())]
     pub policy: Vec<String>,
     /// Directory the agent works in. Default: the current one.
     #[arg(long, value_name = "DIR")]
@@ -258,7 +259,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub agent: AgentArgs,
     /// Give the task to an earlier session instead of a new one.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::session_ids())]
     pub resume: Option<String>,
 }
 
@@ -269,7 +270,7 @@ pub struct ChatArgs {
     #[command(flatten)]
     pub agent: AgentArgs,
     /// Go on with an earlier session.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::session_ids())]
     pub resume: Option<String>,
 }
 
@@ -277,6 +278,7 @@ pub struct ChatArgs {
 #[derive(Debug, Args)]
 pub struct ResumeArgs {
     /// The session: its id, or the beginning or end of one.
+    #[arg(add = completion::session_ids())]
     pub session: String,
     /// A further task. Without one an interrupted session is finished.
     pub task: Option<String>,

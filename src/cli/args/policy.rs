@@ -1,5 +1,6 @@
 //! The command line of `stoplog policy`.
 
+use super::super::completion;
 use super::PlaceArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ pub enum PolicyCommand {
     /// Load policies and run the examples in them.
     Check {
         /// Names or files.
-        #[arg(required = true, value_name = "NAME|FILE")]
+        #[arg(required = true, value_name = "NAME|FILE", add = completion::policies())]
         files: Vec<String>,
         /// Print JSON.
         #[arg(long)]
@@ -39,7 +40,7 @@ Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
         /// The directory.
         directory: PathBuf,
         /// Policies for files that name none.
-        #[arg(long, value_name = "NAME|FILE")]
+        #[arg(long, value_name = "NAME|FILE", add = completion::policies())]
         policy: Vec<String>,
         /// Report form.
         #[arg(long, value_enum, default_value_t = TestFormat::Tap, value_name = "FORM")]
@@ -49,7 +50,7 @@ Exit codes of a single explain: 0 allow · 10 deny · 11 ask.")]
     #[command(after_help = "Exit codes: 0 nothing found · 1 something found.")]
     Lint {
         /// Names or files.
-        #[arg(required = true, value_name = "NAME|FILE")]
+        #[arg(required = true, value_name = "NAME|FILE", add = completion::policies())]
         files: Vec<String>,
         /// Print JSON lines.
         #[arg(long)]
@@ -99,10 +100,10 @@ pub enum TestFormat {
 #[derive(Debug, Args)]
 pub struct ReplayArgs {
     /// The policy that is tried; several count together.
-    #[arg(long, required = true, value_name = "NAME|FILE")]
+    #[arg(long, required = true, value_name = "NAME|FILE", add = completion::policies())]
     pub against: Vec<String>,
     /// Sessions or log files; default the newest.
-    #[arg(value_name = "SESSION|LOG", conflicts_with = "all")]
+    #[arg(value_name = "SESSION|LOG", conflicts_with = "all", add = completion::session_ids())]
     pub logs: Vec<String>,
     /// Every session.
     #[arg(long)]

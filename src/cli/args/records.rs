@@ -1,5 +1,6 @@
 //! The command lines that read what was recorded: `stoplog audit` and `stoplog session`.
 
+use super::super::completion;
 use crate::audit::record::{Body, Stage};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
@@ -19,6 +20,7 @@ pub enum AuditCommand {
     /// List the decisions of a session.
     Log {
         /// Session id, its beginning or end, or a log file. Default: the newest session.
+        #[arg(add = completion::session_ids())]
         session: Option<String>,
         /// Only this decision: pass or deny.
         #[arg(long, value_name = "WHICH")]
@@ -27,7 +29,7 @@ pub enum AuditCommand {
         #[arg(long, value_name = "TOOL")]
         tool: Option<String>,
         /// Only decisions that this rule made.
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = completion::rules())]
         rule: Option<String>,
         /// Print JSON lines.
         #[arg(long)]
@@ -47,7 +49,7 @@ Exit codes: 0 also if nothing is found · 22 a log cannot be read.")]
         /// Call id, the end of one, or its number in the log.
         call: String,
         /// Session id, its beginning or end, or a log file. Default: the newest session.
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = completion::session_ids())]
         session: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -59,6 +61,7 @@ Exit codes: 0 intact · 22 not intact (edited, removed, reordered, cut, or unrea
 no outcome.")]
     Verify {
         /// Session id, its beginning or end, or a log file. Default: the newest session.
+        #[arg(add = completion::session_ids())]
         session: Option<String>,
         /// Check every session.
         #[arg(long, conflicts_with = "session")]
@@ -73,7 +76,7 @@ no outcome.")]
 #[derive(Debug, Args)]
 pub struct QueryArgs {
     /// Session ids, their beginnings or ends, or log files. Default: every session.
-    #[arg(value_name = "SESSION|LOG")]
+    #[arg(value_name = "SESSION|LOG", add = completion::session_ids())]
     pub logs: Vec<String>,
     /// Only records of this kind; may be repeated.
     #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(Body::KINDS))]
@@ -88,7 +91,7 @@ pub struct QueryArgs {
     #[arg(long, value_name = "CODE")]
     pub code: Option<String>,
     /// Only decisions that this rule made.
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = completion::rules())]
     pub rule: Option<String>,
     /// Only calls of this tool.
     #[arg(long, value_name = "TOOL")]
@@ -139,6 +142,7 @@ pub enum SessionCommand {
     /// Show a session's conversation and state.
     Show {
         /// Session id, its beginning or end. Default: the newest session.
+        #[arg(add = completion::session_ids())]
         session: Option<String>,
         /// Print JSON.
         #[arg(long)]
@@ -147,6 +151,7 @@ pub enum SessionCommand {
     /// Write a session's conversation as a document, secrets left out.
     Export {
         /// Session id, its beginning or end. Default: the newest session.
+        #[arg(add = completion::session_ids())]
         session: Option<String>,
         /// The form.
         #[arg(long, value_enum, default_value_t = ExportFormat::Markdown)]
@@ -155,6 +160,7 @@ pub enum SessionCommand {
     /// Make a new session that begins with all of another one, and print its id.
     Fork {
         /// Session id or its beginning. Default: the newest session.
+        #[arg(add = completion::session_ids())]
         session: Option<String>,
     },
     /// Fold a journal into its state.
