@@ -48,6 +48,15 @@ fn doctor_tells_what_the_machine_gives() {
     let facts = json(&doctor(&["--json"]));
     assert!(facts["facts"]["landlock"].as_u64().is_some_and(|version| version > 0), "{facts}");
     assert!(facts["guarantees"].as_array().unwrap().iter().all(|row| row["held"].is_null()));
+    // What holds a limit over a tree is what a cell shows that has one.
+    let (groups, held) = (&facts["facts"]["control_groups"], &facts["cell"]["limits"]);
+    let delegated = groups["delegated"] == true;
+    match (groups["version"].as_str().unwrap(), delegated) {
+        ("v1", true) => assert_eq!(held, "cgroup-v1", "{facts}"),
+        // A group may be writable and yet hand nothing on.
+        ("v2", true) => assert!(held == "cgroup-v2" || held == "rlimit", "{facts}"),
+        _ => assert_eq!(held, "rlimit", "{facts}"),
+    }
 }
 
 /// What became of each guarantee: 1 to 16, in order.
