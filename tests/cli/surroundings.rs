@@ -203,3 +203,112 @@ fn a_run_does_not_start_where_the_second_layer_is_alone_and_does_nothing() {
     Live::start(plain).end().exits(0);
     assert!(rig.has("ran"), "the control");
 }
+
+#[test]
+fn a_directory_of_the_host_is_not_mounted_into_the_workspace() {
+    let rig = Rig::new();
+    let outside = rig.root().join("outside");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("secret"), "secret\n").unwrap();
+    let mount = format!(
+        "cd {}; mkdir -p m; unshare -Urm sh -c 'mount --bind {} m && cat m/secret'; echo end",
+        rig.work().display(),
+        outside.display()
+    );
+    rig.file("mount.sh", &mount);
+    let (policy, work) = (rig.policy(ACCEPTS), rig.work());
+    let exec = ["exec", "--policy", &policy, "--workspace", work.to_str().unwrap(), "--"];
+    let exec = [&exec[..], &["sh", "mount.sh"]].concat();
+    for done in [rig.stoplog(&exec), Live::start(refused(&rig, &exec)).end()] {
+        assert_eq!(done.stdout, "end\n", "{}", done.stderr);
+    }
+    let plain = Live::start(rig.program("sh", &["-c", &mount])).end();
+    assert_eq!(plain.stdout, "secret\nend\n", "the control: {}", plain.stderr);
+}
+
+#[test]
+fn start_files_of_the_user_and_programs_of_the_workspace_are_nobodys_helper() {
+    let rig = Rig::new();
+    let planted = "#!/bin/sh\ntouch \"$MARK\"\n";
+    for name in ["stoplog", "sandbox-helper", "sh", "true", "env", "mount", "git"] {
+        let path = rig.file(
+            &format!("bin/{name}"),
+            planted.replace("$MARK", rig.beside("mark", "").as_str()),
+        );
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    fs::remove_file(rig.root().join("mark")).unwrap();
+    let start = rig.home().join(".bashrc");
+    let start = start.to_str().unwrap();
+    let turns = [
+        write(start, "touch $PWD/started\n"),
+        bash("printf 'touch started\\n' > ~/.bashrc; bash -ic true; test -e started && echo own"),
+        bash("bash -ic true; rm -f started; bash -lic true; ls started"),
+        answer("done"),
+    ];
+    let model = rig.script(&turns);
+    let mut command = rig.run_command(&model, &[]);
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", rig.work().join("bin").display());
+    command.env("PATH", &path).current_dir(rig.work().join("bin"));
+    let done = Live::start(command).end();
+    let (results, statuses) = (done.results(), done.statuses());
+    assert_eq!(statuses[0], "denied", "{results:?}");
+    assert!(!rig.home().join(".bashrc").exists(), "nothing came to the user's own");
+    assert!(!results[2].contains("\nstarted"), "the next call starts anew: {}", results[2]);
+    // Whatever of the workspace ran, ran in a cell: from there no mark beside the workspace is made.
+    assert!(!rig.root().join("mark").exists());
+    let plain = Live::start(rig.program(rig.work().join("bin/true").to_str().unwrap(), &[])).end();
+    assert!(plain.code() == Some(0) && rig.root().join("mark").exists(), "the control");
+}
+
+#[test]
+fn protection_follows_a_link_to_where_it_leads() {
+    let rig = Rig::new();
+    fs::create_dir(rig.work().join("real")).unwrap();
+    std::os::unix::fs::symlink("real", rig.work().join(".stoplog")).unwrap();
+    rig.file("evil.sh", "echo x > real/policy.toml; echo y > .stoplog/policy.toml; echo tried");
+    let turns = [bash("sh evil.sh"), write("real/policy.toml", "x"), answer("done")];
+    let done = rig.play(&turns, &[]);
+    if done.code() == Some(21) {
+        // A start that refuses the link is as good.
+        return;
+    }
+    assert!(done.results()[0].contains("tried"), "{:?}", done.results());
+    assert!(!rig.has("real/policy.toml"), "{:?}", done.results());
+    // The control: without the link it is a name like any other.
+    fs::remove_file(rig.work().join(".stoplog")).unwrap();
+    fs::create_dir_all(rig.work().join("real")).unwrap();
+    rig.play(&[bash("echo x > real/policy.toml"), answer("done")], &[]).exits(0);
+    assert!(rig.has("real/policy.toml"));
+}
+
+#[test]
+fn nothing_that_decides_the_next_call_can_be_written_or_locked() {
+    let rig = Rig::new();
+    let state = rig.state();
+    let look = format!(
+        "find / -xdev -writable \\( -name '*seccomp*' -o -name '*landlock*' -o -name '*sandbox*' \
+         -o -name '*stoplog*' \\) -not -path '{}/*' -not -path '/proc/*' -not -path '/tmp/*' \
+         2>/dev/null; for f in $(find {state} -type f 2>/dev/null); do flock -n $f echo locked $f; done; \
+         : >> /proc/$PPID/exe && echo opened; grep -c . /proc/self/status",
+        rig.work().display(),
+        state = state.display()
+    );
+    rig.file("look.sh", look);
+    let policy = rig.policy(ACCEPTS);
+    let turns = [bash("sh look.sh 2>/dev/null"), bash("sh look.sh 2>/dev/null"), answer("done")];
+    let model = rig.script(&turns);
+    let run = rig.arguments(&model, &["--policy", &policy]);
+    let run: Vec<&str> = run.iter().map(String::as_str).collect();
+    for done in [rig.stoplog(&run), Live::start(refused(&rig, &run)).end()] {
+        for result in done.exits(0).results() {
+            assert!(!result.contains('/') && !result.contains("opened"), "{result}");
+        }
+    }
+    let locks = format!(
+        "for f in $(find {} -type f); do flock -n $f echo locked $f; done",
+        state.display()
+    );
+    let plain = Live::start(rig.program("sh", &["-c", &locks])).end().stdout;
+    assert!(plain.contains("locked"), "the control: {plain}");
+}
