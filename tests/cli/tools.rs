@@ -264,3 +264,22 @@ fn a_repository_of_an_earlier_call_stays_unless_it_lies_in_the_temporary_directo
     }
     assert!(results[3].contains("made\n") && results[4].starts_with("gone\n"), "{results:?}");
 }
+
+#[test]
+fn a_file_that_changed_after_it_was_read_is_never_clobbered_in_silence() {
+    let rig = Rig::new();
+    rig.file("f", "old\nkept\n");
+    let turns = [
+        call("read", &json!({"path": "f"})),
+        bash("printf 'other\\nkept\\ntheirs\\n' > f"),
+        call("edit", &json!({"path": "f", "old": "old", "new": "new"})),
+        call("edit", &json!({"path": "f", "old": "kept", "new": "changed"})),
+        answer("done"),
+    ];
+    let done = rig.play(&turns, &[]);
+    let (results, statuses) = (done.results(), done.statuses());
+    assert_eq!(statuses[2], "failed", "what the model saw is no longer there: {}", results[2]);
+    // The fourth call is refused, or made on what is there now: nothing of it is lost.
+    let text = rig.text("f");
+    assert!(text.starts_with("other\n") && text.ends_with("\ntheirs\n"), "{text:?} {results:?}");
+}
