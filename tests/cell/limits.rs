@@ -91,6 +91,27 @@ fn processes_of_the_tree_are_limited() {
 }
 
 #[test]
+fn without_a_limit_of_the_policy_an_ordinary_user_has_one_that_counts_the_cell_alone() {
+    let mut rig = Rig::new();
+    let finished = rig.run("sed -n 's/^Max processes *\\([0-9a-z]*\\).*/\\1/p' /proc/self/limits");
+    if !finished.enforced.namespaces.iter().any(|kind| kind == "user") {
+        eprintln!("NOT RUN: there is no user namespace in which a cell is counted alone");
+        return;
+    }
+    assert_eq!(stdout(&finished), "4096\n", "{}", shown(&finished));
+    // What else the user runs is no matter: more than the whole limit.
+    let sleeps = (0..30).map(|_| std::process::Command::new("sleep").arg("60").spawn().unwrap());
+    let sleeps: Vec<_> = sleeps.collect();
+    rig.spec.limits.processes = Some(20);
+    let finished = rig.run("for i in 1 2 3 4 5 6 7 8; do sleep 5 & done; echo all");
+    for mut sleep in sleeps {
+        sleep.kill().unwrap();
+        sleep.wait().unwrap();
+    }
+    assert_eq!(stdout(&finished), "all\n", "{}", shown(&finished));
+}
+
+#[test]
 fn memory_is_limited() {
     let mut rig = Rig::new();
     rig.spec.limits.memory_bytes = Some(64 << 20);

@@ -10,6 +10,7 @@ use super::metadata::Places;
 use super::privileges::{self, Ids};
 use super::view::{self, View};
 use super::{Serve, grants, sys};
+use crate::base::limits::PROCESSES_MAX;
 use crate::sandbox::probe;
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -101,7 +102,8 @@ fn confine(
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(io::Error::from).at(Step::Session)?;
     // Rust ignores it; the program must not inherit that.
     sys::default_broken_pipe_signal().at(Step::Session)?;
-    limit(&spec.limits, program.limits).at(Step::Limits)?;
+    let counted_alone = enforced.namespaces.iter().any(|held| held == "user");
+    limit(&spec.limits, program.limits, counted_alone).at(Step::Limits)?;
     // After the change of identity, so that the program's own rights decide.
     enter(spec, walls.places)?;
     let landlock = landlock::restrict(walls.rules, tcp(spec, &enforced), spec.landlock)?;
@@ -227,16 +229,21 @@ fn finish(confined: Result<i32, SetupFailed>, setup: &OwnedFd) -> ! {
 /// Exit code of a process that could not become its program; what a shell uses.
 const EXEC_FAILED: i32 = 127;
 
-/// Sets soft and hard limits; none is ever raised.
-fn limit(limits: &Limits, held: LimitsHeld) -> io::Result<()> {
+/// Sets soft and hard limits; none is ever raised. In a user namespace of its own a cell is counted
+/// alone, so there a number of processes can be named without a look at what else the user runs.
+fn limit(limits: &Limits, held: LimitsHeld, counted_alone: bool) -> io::Result<()> {
     // A control group counts what is really used; the limit of a process would count what is only
     // reserved, too.
     let tree_is_held = held != LimitsHeld::Rlimit;
     let alone = |value: Option<u64>| value.filter(|_| !tree_is_held);
+    let processes = match limits.processes {
+        None => counted_alone.then_some(PROCESSES_MAX),
+        some => alone(some),
+    };
     let wanted = [
         (Resource::RLIMIT_CORE, Some(0)),
         (Resource::RLIMIT_DATA, alone(limits.memory_bytes)),
-        (Resource::RLIMIT_NPROC, alone(limits.processes)),
+        (Resource::RLIMIT_NPROC, processes),
         (Resource::RLIMIT_FSIZE, limits.file_size_bytes),
         (Resource::RLIMIT_NOFILE, limits.open_files),
     ];
