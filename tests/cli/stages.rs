@@ -118,6 +118,8 @@ fn stage_3_a_hook_that_blocks_crashes_hangs_or_babbles_refuses_the_call() {
     for (policy, code) in [
         (script("echo not today >&2; exit 2"), "hook-denied"),
         (script("echo '{\"decision\":\"deny\",\"reason\":\"no\"}'"), "hook-denied"),
+        (script("echo '{\"decision\":'; exit 2"), "hook-denied"),
+        (script("echo '{\"decision\":\"pass\"}'; exit 2"), "hook-denied"),
         (script("exit 1"), "hook-failed"),
         (script("kill -9 $$"), "hook-failed"),
         (script("echo '{\"permissionDecision\":'"), "hook-garbage"),
@@ -193,6 +195,10 @@ fn stage_5_a_call_that_the_guardian_refuses_or_fails_to_review_is_refused() {
     for (turn, code) in [
         (says(r#"{"risk":"high","verdict":"deny","reason":"bad"}"#), "guardian-denied"),
         (says("looks fine to me"), "guardian-malformed"),
+        (
+            says(r#"{"risk":"low","verdict":"deny","verdict":"pass","reason":"twice"}"#),
+            "guardian-malformed",
+        ),
         (json!({"error": {"status": 500}}), "guardian-error"),
         (json!({"delay_ms": 60_000, "text": "late"}), "guardian-timeout"),
         (pass, ""),
