@@ -6,8 +6,8 @@
 For each number of turns: a run of so many calls that print 100 bytes each is killed at its last
 request, and the session is resumed without a further task, so that all of it is read, checked and
 sent again; then it goes on for fifty turns. Prints the size of the journal and of the log, the time
-from the start of `resume` to its first request (the median of five; the fastest beside it), and the
-median time that a turn adds behind so many others. Ten thousand turns take some minutes to make.
+from the start of `resume` to its first request (the median of five; the fastest beside it), the
+median time that a turn adds behind so many others, and the most memory that the supervisor had. Ten thousand turns take some minutes to make.
 """
 
 import os
@@ -96,10 +96,11 @@ def resume(program, root, model, further):
     process = start(program, copy, model, ["resume", session])
     took = model.request() - began
     added = play(model, further)
+    peak = rig.peak_kib(process.pid)
     end(process)
     model.hang_up()
     shutil.rmtree(copy)
-    return took, added
+    return took, added, peak
 
 
 def size(root, kind):
@@ -123,12 +124,12 @@ def main():
             build(program, root, model, count)
             times = [resume(program, root, model, [])[0] for _ in range(RESUMES)]
             further = range(count, count + FURTHER_TURNS)
-            _, added = resume(program, root, model, further)
+            _, added, peak = resume(program, root, model, further)
             print(
                 f"{count} turns: journal {size(root, 'sessions'):.1f} MiB, log "
                 f"{size(root, 'audit'):.1f} MiB; resumed in {1_000 * statistics.median(times):.0f} ms "
                 f"(fastest {1_000 * min(times):.0f}); a further turn adds "
-                f"{1_000 * statistics.median(added):.1f} ms",
+                f"{1_000 * statistics.median(added):.1f} ms, peak {peak / 1_024:.0f} MiB",
                 flush=True,
             )
 
