@@ -105,6 +105,14 @@ pub enum PathOrigin {
         /// The program.
         program: String,
     },
+    /// An argument of a program that never goes down into a directory: of one it gets the names at most.
+    Listing {
+        /// The program.
+        program: String,
+    },
+    /// What a symbolic link is to say. Nothing there is touched; whoever goes through the link later is
+    /// judged by where it leads.
+    LinkText,
 }
 
 /// One path that the request would touch.

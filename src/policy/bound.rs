@@ -68,6 +68,8 @@ pub struct BoundPolicy {
     pub(super) indexes: Vec<PathIndex>,
     pub(super) standing: Vec<PathMatcher>,
     pub(super) standing_index: PathIndex,
+    /// What answers where no rule refuses and only a name is asked for.
+    pub(super) names_alone: Arc<RuleMeta>,
     pub(super) settings: Settings,
     hooks: Vec<Hook>,
 }
@@ -95,7 +97,10 @@ impl BoundPolicy {
             .unwrap_or_default();
         let hooks = hooks_of(set.units());
         let places = places.clone();
-        let bound = Self { set, places, indexes, standing, standing_index, settings, hooks };
+        let reason = "a name alone; what lies behind it is judged where it is read";
+        let names_alone = RuleMeta::built_in("names-alone", Decision::Allow, reason);
+        let bound =
+            Self { set, places, indexes, standing, standing_index, names_alone, settings, hooks };
         super::hook_programs::check(&bound)?;
         Ok(bound)
     }

@@ -17,8 +17,14 @@ use crate::call::effects::{
     UnresolvedReason,
 };
 use crate::call::request::ToolName;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Findings that allow something and are kept: more than anybody reads, and few enough that the largest
+/// script costs no more than its judging. Of those that refuse, all are kept.
+const ALLOWED_KEPT_MAX: usize = 1_000;
 
 /// A call to judge.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +50,12 @@ impl BoundPolicy {
     /// Judges a call.
     #[must_use]
     pub fn judge(&self, query: &Query<'_>) -> Judgement {
-        let mut bench = Bench { policy: self, findings: Vec::new() };
+        let mut bench = Bench::new(self);
         bench.role_and_tool(query);
         let effects = query.effects;
+        let programs = RunFiles::new(effects);
         for command in &effects.commands {
-            bench.command(command, effects);
+            bench.command(command, &programs);
             for assignment in &command.assignments {
                 bench.assignment(assignment, true);
             }
@@ -56,12 +63,18 @@ impl BoundPolicy {
         for assignment in &effects.assignments {
             bench.assignment(assignment, false);
         }
-        for (index, path) in effects.paths.iter().enumerate() {
-            bench.path(path, &path.path);
-            for (_, real) in query.real_paths.iter().filter(|(at, _)| *at == index) {
-                if *real != path.path {
-                    bench.path(path, real);
-                }
+        // A script may name the same path ten thousand times.
+        let mut seen: HashSet<(&Path, Access, bool)> = HashSet::new();
+        let real = query
+            .real_paths
+            .iter()
+            .filter_map(|(at, real)| Some((effects.paths.get(*at)?, real.as_path())));
+        for (path_use, path) in
+            effects.paths.iter().map(|path| (path, path.path.as_path())).chain(real)
+        {
+            let is_name = bench.is_name_alone(path_use, path);
+            if seen.insert((path, path_use.access, is_name)) {
+                bench.path(path_use, path);
             }
         }
         effects.hosts.iter().for_each(|host| bench.host(host));
@@ -73,9 +86,26 @@ impl BoundPolicy {
 struct Bench<'b> {
     policy: &'b BoundPolicy,
     findings: Vec<Finding>,
+    /// What tells the findings apart that are kept.
+    known: HashSet<FindingKey>,
+    allowed: usize,
+    /// What paths may be used instead, for reading, writing and running.
+    instead: [OnceCell<Option<String>>; 3],
 }
 
-impl Bench<'_> {
+/// Answer, cause, rule and its place, kind and subject.
+type FindingKey = (Decision, Code, String, usize, SubjectKind, Arc<str>);
+
+impl<'b> Bench<'b> {
+    fn new(policy: &'b BoundPolicy) -> Self {
+        Self {
+            policy,
+            findings: Vec::new(),
+            known: HashSet::new(),
+            allowed: 0,
+            instead: Default::default(),
+        }
+    }
     /// What every set says about one thing. Units without a default for its kind only subtract:
     /// where a set has no other ones, `silent` answers too.
     fn ask(
@@ -84,9 +114,14 @@ impl Bench<'_> {
         opinion: impl Fn(&Unit, &PathIndex) -> Vec<Opinion>,
     ) -> Vec<Opinion> {
         let mut all = Vec::new();
-        for units in self.policy.groups() {
-            units.iter().for_each(|(unit, index)| all.extend(opinion(unit, index)));
-            if !units.iter().any(|(unit, _)| has_default(unit)) {
+        let mut indexes = self.policy.indexes.iter();
+        for units in &self.policy.set.groups {
+            let mut answers = false;
+            for (unit, index) in units.iter().zip(indexes.by_ref()) {
+                all.extend(opinion(unit, index));
+                answers |= has_default(unit);
+            }
+            if !answers {
                 all.extend(silent.cloned());
             }
         }
@@ -106,15 +141,27 @@ impl Bench<'_> {
         opinions.retain(|(other, _, _)| *other == decision);
         if decision == Decision::Allow {
             opinions.truncate(1);
+            if self.allowed >= ALLOWED_KEPT_MAX {
+                return;
+            }
+            self.allowed += 1;
         }
         let subject: Arc<str> = subject.into();
         for (decision, code, rule) in opinions {
-            let instead = if decision == Decision::Allow { None } else { would_allow(code) };
             let subject = Arc::clone(&subject);
-            let finding = Finding { decision, code, rule, kind, subject, would_allow: instead };
-            if !self.findings.contains(&finding) {
-                self.findings.push(finding);
+            let key = (decision, code, rule.id.clone(), rule.line, kind, Arc::clone(&subject));
+            if !self.known.insert(key) {
+                continue;
             }
+            let instead = if decision == Decision::Allow { None } else { would_allow(code) };
+            self.findings.push(Finding {
+                decision,
+                code,
+                rule,
+                kind,
+                subject,
+                would_allow: instead,
+            });
         }
     }
 
@@ -151,8 +198,8 @@ impl Bench<'_> {
         self.settle((SubjectKind::Tool, tool), opinions, |_| None);
     }
 
-    fn command(&mut self, command: &CommandUse, effects: &Effects) {
-        let resolved = resolved_program(command, effects);
+    fn command(&mut self, command: &CommandUse, programs: &RunFiles<'_>) {
+        let resolved = programs.in_place(command);
         let command_in_place = resolved.as_ref().unwrap_or(command);
         let expand = |pattern: &str| self.policy.expand_path(pattern);
         let silent = (Decision::Ask, Code::NoRule, silence(Decision::Ask));
@@ -182,8 +229,11 @@ impl Bench<'_> {
     fn path(&mut self, path_use: &PathUse, path: &Path) {
         let access = path_use.access;
         let standing = self.policy.standing_index.fits(&self.policy.standing, path, access);
-        let standing = unit_opinion(standing.iter().map(|matcher| &matcher.meta), None);
-        // A device is in every cell: where no rule refuses it, no default does.
+        let mut standing = unit_opinion(standing.iter().map(|matcher| &matcher.meta), None);
+        if standing.is_empty() && self.is_name_alone(path_use, path) {
+            standing = unit_opinion(std::iter::once(&self.policy.names_alone), None);
+        }
+        // A device is in every cell: where no rule refuses it, no default does. Nor for a name.
         let is_settled = !standing.is_empty();
         let silent = (Decision::Deny, Code::NoRule, silence(Decision::Deny));
         let silent = (!is_settled).then_some(&silent);
@@ -196,9 +246,36 @@ impl Bench<'_> {
         opinions.extend(standing);
         let policy = self.policy;
         let subject = path.to_string_lossy();
+        let instead = std::mem::take(&mut self.instead);
         self.settle((path_kind(access), &subject), opinions, |code| {
-            path_instead(policy, access, code)
+            if code == Code::RuleMatched {
+                return None;
+            }
+            let [read, write, execute] = &instead;
+            let known = match access {
+                Access::Read => read,
+                Access::Write => write,
+                Access::Execute => execute,
+            };
+            known.get_or_init(|| path_instead(policy, access)).clone()
         });
+        self.instead = instead;
+    }
+
+    /// Whether no more than names is asked for: what a link is to say, or what lies at the two places
+    /// whose names every view shows, the root and the home.
+    fn is_name_alone(&self, path_use: &PathUse, path: &Path) -> bool {
+        match path_use.origin {
+            PathOrigin::LinkText => true,
+            PathOrigin::Listing { .. } => {
+                let is_top =
+                    path == Path::new("/") || self.policy.places.home.as_deref() == Some(path);
+                is_top && path_use.access == Access::Read && !path_use.is_pattern
+            }
+            PathOrigin::ToolArgument
+            | PathOrigin::Redirection
+            | PathOrigin::ProgramArgument { .. } => false,
+        }
     }
 
     fn host(&mut self, host: &HostUse) {
@@ -247,13 +324,12 @@ impl Bench<'_> {
     /// A path of which only the beginning is known is refused if everything below that is, whether
     /// it is read or written.
     fn half_known_path(&mut self, directory: &Path) {
-        let mut alone = Bench { policy: self.policy, findings: Vec::new() };
         let mut both = [Access::Read, Access::Write].map(|access| {
+            let mut alone = Bench::new(self.policy);
             let origin = PathOrigin::Redirection;
             let (path, span) = (directory.to_path_buf(), Span::default());
-            alone.findings.clear();
             alone.path(&PathUse { path, access, origin, is_pattern: true, span }, directory);
-            std::mem::take(&mut alone.findings)
+            alone.findings
         });
         let strictest =
             |findings: &Vec<Finding>| findings.iter().map(|finding| finding.decision).max();
@@ -399,21 +475,34 @@ const fn path_kind(access: Access) -> SubjectKind {
     }
 }
 
-/// A relative program word is replaced by the path that the analysis found for it.
-fn resolved_program(command: &CommandUse, effects: &Effects) -> Option<CommandUse> {
-    let word = command.program.known()?;
-    if word.starts_with('/') || !word.contains('/') {
-        return None;
+/// The files that a script runs, by the last name of their paths, in the order of the script.
+struct RunFiles<'e>(HashMap<&'e str, Vec<&'e PathUse>>);
+
+impl<'e> RunFiles<'e> {
+    fn new(effects: &'e Effects) -> Self {
+        let mut by_name: HashMap<&str, Vec<&PathUse>> = HashMap::new();
+        for path in effects.paths.iter().filter(|path| path.access == Access::Execute) {
+            if let Some(name) = path.path.file_name().and_then(std::ffi::OsStr::to_str) {
+                by_name.entry(name).or_default().push(path);
+            }
+        }
+        by_name.values_mut().for_each(|paths| paths.sort_by_key(|path| path.span.start));
+        Self(by_name)
     }
-    let base = word.rsplit('/').next()?;
-    let path = effects.paths.iter().find(|path| {
-        path.access == Access::Execute
-            && command.span.start <= path.span.start
-            && path.span.end <= command.span.end
-            && path.path.file_name().is_some_and(|name| name == base)
-    })?;
-    let program = crate::call::effects::Word::Known(path.path.to_str()?.to_owned());
-    Some(CommandUse { program, ..command.clone() })
+
+    /// The command with the path that the analysis found in the place of a relative program word.
+    fn in_place(&self, command: &CommandUse) -> Option<CommandUse> {
+        let word = command.program.known()?;
+        if word.starts_with('/') || !word.contains('/') {
+            return None;
+        }
+        let paths = self.0.get(word.rsplit('/').next()?)?;
+        let first = paths.partition_point(|path| path.span.start < command.span.start);
+        let within = |path: &&&PathUse| path.span.end <= command.span.end;
+        let path = paths.get(first..)?.iter().find(within)?;
+        let program = crate::call::effects::Word::Known(path.path.to_str()?.to_owned());
+        Some(CommandUse { program, ..command.clone() })
+    }
 }
 
 /// The command as one line, wrappers in front.
@@ -439,16 +528,11 @@ fn command_instead(policy: &BoundPolicy, command: &CommandUse, code: Code) -> Op
         }
         Code::UnknownWord => Some("Write the words out instead of expanding them".to_owned()),
         Code::DefaultAnswered | Code::NoRule => {
-            let rules = policy.units().flat_map(|unit| &unit.commands.rules);
             let program = command.program.known()?;
-            let same: Vec<&str> = rules
+            let same: Vec<&str> = policy
+                .units()
+                .flat_map(|unit| unit.commands.naming(program))
                 .filter(|rule| rule.meta.decision == Decision::Allow)
-                .filter(|rule| {
-                    rule.programs.iter().any(|pattern| {
-                        matches!(pattern,
-                            super::rules::commands::ProgramPattern::Name(name) if name == program)
-                    })
-                })
                 .map(|rule| rule.meta.id.as_str())
                 .collect();
             (!same.is_empty()).then(|| format!("Rules that allow `{program}`: {}", same.join(", ")))
@@ -462,10 +546,7 @@ fn command_instead(policy: &BoundPolicy, command: &CommandUse, code: Code) -> Op
     }
 }
 
-fn path_instead(policy: &BoundPolicy, access: Access, code: Code) -> Option<String> {
-    if code == Code::RuleMatched {
-        return None;
-    }
+fn path_instead(policy: &BoundPolicy, access: Access) -> Option<String> {
     let allowed = policy.allowed_patterns(access);
     let listed: Vec<&str> = allowed.iter().take(6).map(String::as_str).collect();
     let verb = match access {

@@ -15,7 +15,7 @@ const SHOWN_BYTES_MAX: usize = 200;
 const TOLD_MAX: usize = 3;
 
 /// What was judged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SubjectKind {
     /// The role of the agent.
@@ -70,7 +70,7 @@ impl SubjectKind {
 }
 
 /// Why a finding came about. The kebab-case spelling is stable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
     /// A rule matched.

@@ -72,7 +72,7 @@ fn what_could_be_printed_otherwise_is_not_known() {
         ("$(echo $x) x", ProgramWord),
         ("echo() { ls; }; $(echo rm) x", ProgramWord),
         ("IFS=m; $(echo rm) x", ProgramWord),
-        ("eval x; $(echo rm) x", ProgramWord),
+        ("eval \"$y\"; $(echo rm) x", ProgramWord),
         ("echo 'rm x' | tee f | bash", ForeignCode),
         ("cat f | bash", ForeignCode),
         ("cat <<E | tr a b | bash\nrm x\nE", ForeignCode),

@@ -78,13 +78,12 @@ impl PathPattern {
         self
     }
 
-    /// The first name, if it is plain; `None` if the pattern may begin with any name.
-    #[must_use]
-    pub fn first_name(&self) -> Option<&[u8]> {
-        match self.parts.first() {
-            Some(Part::Literal(name)) => Some(name),
-            Some(Part::AnyDirectories | Part::Wild(_)) | None => None,
-        }
+    /// The plain names that every match begins with; none if it may begin with any name.
+    pub fn first_names(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts.iter().map_while(|part| match part {
+            Part::Literal(name) => Some(name.as_slice()),
+            Part::AnyDirectories | Part::Wild(_) => None,
+        })
     }
 
     /// The name behind a `**` at the front, if it is plain: one that every match holds.

@@ -3,7 +3,7 @@
 
 pub mod diagnostic;
 pub mod located;
-mod read;
+pub(in crate::policy) mod read;
 pub mod schema;
 pub mod source;
 

@@ -5,9 +5,10 @@
 
 use super::diagnostic::{Collector, DIAGNOSTICS_MAX, did_you_mean};
 use super::schema::{Document, RoleSection};
-use super::source::SourceFile;
+use super::source::{Layer, SourceFile};
 use crate::base::limits::POLICY_BYTES_MAX;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -22,7 +23,13 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
     if !fits(file, collector) {
         return Document::default();
     }
-    let (table, errors) = DeTable::parse_recoverable(&file.text);
+    let text = match file.layer {
+        Layer::BuiltIn => Cow::Owned(without_examples(&file.text)),
+        Layer::Administrator | Layer::User | Layer::Explicit | Layer::Workspace => {
+            Cow::Borrowed(file.text.as_str())
+        }
+    };
+    let (table, errors) = DeTable::parse_recoverable(&text);
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
         collector.error(file, &span, ("invalid-toml", error.message().to_owned()), None);
@@ -37,6 +44,26 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
     }
     let (table, _) = DeTable::parse_recoverable(&file.text);
     Reader { file, errors: Errors::Reported(collector) }.document(table.into_inner())
+}
+
+/// The text of a built-in file with blanks in the place of its examples, which the program's tests run,
+/// not each of its starts; they are a third of the text. Everything else keeps its place. In these files
+/// a list of examples stands on one line, or ends with a line of its own `]`.
+pub(in crate::policy) fn without_examples(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut in_list = false;
+    for line in text.split_inclusive('\n') {
+        let starts = line.starts_with("match = [") || line.starts_with("not_match = [");
+        if !starts && !in_list {
+            kept.push_str(line);
+            continue;
+        }
+        in_list = if starts { !line.trim_end().ends_with(']') } else { line.trim_end() != "]" };
+        let body = line.trim_end_matches('\n');
+        kept.extend(std::iter::repeat_n(' ', body.len()));
+        kept.extend((body.len() < line.len()).then_some('\n'));
+    }
+    kept
 }
 
 fn fits(file: &Arc<SourceFile>, collector: &mut Collector) -> bool {

@@ -8,7 +8,7 @@ use super::tokens::{Token, check_flag, fit_tokens, has_flag};
 use super::{Fit, PatternError, RuleMeta};
 use crate::call::effects::{CommandUse, Word};
 use crate::policy::file::schema::Decision;
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Directories whose programs may be named by their base name.
@@ -165,7 +165,7 @@ impl CommandMatcher {
 pub struct CommandIndex {
     /// The rules.
     pub rules: Vec<CommandMatcher>,
-    by_name: BTreeMap<String, Vec<usize>>,
+    by_name: HashMap<String, Vec<usize>>,
     others: Vec<usize>,
 }
 
@@ -197,6 +197,12 @@ impl CommandIndex {
     #[must_use]
     pub fn refuses_a_program(&self) -> bool {
         self.rules.iter().any(|rule| rule.meta.decision > Decision::Allow)
+    }
+
+    /// The rules that name exactly this program.
+    pub fn naming(&self, program: &str) -> impl Iterator<Item = &CommandMatcher> {
+        let named = self.by_name.get(program).map_or(&[][..], Vec::as_slice);
+        named.iter().filter_map(|at| self.rules.get(*at))
     }
 
     /// The rules that mean the program of `command`, with how they fit.

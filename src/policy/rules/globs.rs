@@ -208,12 +208,17 @@ pub struct GlobEntry {
     pub is_exception: bool,
 }
 
+/// Plain names at the front of a pattern by which it is found: a home is two deep, and most patterns name
+/// something directly in it.
+const PREFIX_NAMES: usize = 3;
+
 /// Many patterns that are matched at once; each belongs to an owner. A path is compared only with
-/// the patterns that share a plain name with it.
+/// the patterns that share a plain name with it: all of their first ones, or the one behind a `**`.
 #[derive(Debug, Default)]
 pub struct GlobIndex {
     patterns: Vec<(PathPattern, usize, bool)>,
-    by_first: HashMap<Vec<u8>, Vec<usize>>,
+    /// By the names at the front, in lower case, each behind a slash.
+    by_prefix: HashMap<Vec<u8>, Vec<usize>>,
     by_any: HashMap<Vec<u8>, Vec<usize>>,
     others: Vec<usize>,
 }
@@ -240,8 +245,10 @@ impl GlobIndex {
 
     fn add(&mut self, pattern: PathPattern, owner: usize, is_exception: bool) {
         let at = self.patterns.len();
-        if let Some(name) = pattern.first_name() {
-            self.by_first.entry(name.to_ascii_lowercase()).or_default().push(at);
+        let mut prefix = Vec::new();
+        pattern.first_names().take(PREFIX_NAMES).for_each(|name| add_name(&mut prefix, name));
+        if !prefix.is_empty() {
+            self.by_prefix.entry(prefix).or_default().push(at);
         } else if let Some(name) = pattern.name_behind_any() {
             self.by_any.entry(name.to_ascii_lowercase()).or_default().push(at);
         } else {
@@ -254,27 +261,38 @@ impl GlobIndex {
     #[must_use]
     pub fn owners_of(&self, path: &Path) -> Vec<usize> {
         let names = names(path);
-        let mut candidates: Vec<usize> = self.others.clone();
-        for (position, name) in names.iter().enumerate() {
-            let name = name.to_ascii_lowercase();
-            if position == 0 {
-                candidates.extend(self.by_first.get(&name).into_iter().flatten());
-            }
-            candidates.extend(self.by_any.get(&name).into_iter().flatten());
-        }
         let (mut hits, mut exceptions) = (Vec::new(), Vec::new());
-        for (pattern, owner, is_exception) in
-            candidates.iter().filter_map(|at| self.patterns.get(*at))
-        {
-            if pattern.fits(&names) {
-                if *is_exception { exceptions.push(*owner) } else { hits.push(*owner) }
+        let mut compare = |candidates: &[usize]| {
+            for (pattern, owner, is_exception) in
+                candidates.iter().filter_map(|at| self.patterns.get(*at))
+            {
+                if pattern.fits(&names) {
+                    if *is_exception { exceptions.push(*owner) } else { hits.push(*owner) }
+                }
             }
+        };
+        compare(&self.others);
+        let mut prefix = Vec::new();
+        for (position, name) in names.iter().enumerate() {
+            let start = prefix.len();
+            add_name(&mut prefix, name);
+            if position < PREFIX_NAMES {
+                compare(self.by_prefix.get(&prefix).map_or(&[], Vec::as_slice));
+            }
+            let name = prefix.get(start + 1..).unwrap_or(&[]);
+            compare(self.by_any.get(name).map_or(&[], Vec::as_slice));
         }
         hits.sort_unstable();
         hits.dedup();
         hits.retain(|owner| !exceptions.contains(owner));
         hits
     }
+}
+
+/// Appends a slash and a name in lower case.
+fn add_name(prefix: &mut Vec<u8>, name: &[u8]) {
+    prefix.push(b'/');
+    prefix.extend(name.iter().map(u8::to_ascii_lowercase));
 }
 
 #[cfg(test)]

@@ -94,30 +94,31 @@ pub fn fit_tokens(tokens: &[Token], arguments: &[Word], loose: bool) -> Fit {
     // Row `i` holds, for each position of `tokens`, how well the rest of the arguments from `i`
     // on fits the rest of the tokens; rows are filled from the end.
     let width = tokens.len() + 1;
-    let mut next = vec![Fit::No; width];
-    let mut after_next = vec![Fit::No; width];
+    let mut row = vec![Fit::No; width];
+    let mut next = row.clone();
+    let mut after_next = row.clone();
     for index in (0..=arguments.len()).rev() {
-        let row = fill_row(tokens, arguments.get(index), loose, (&next, &after_next));
-        after_next = next;
-        next = row;
+        fill_row(&mut row, tokens, arguments.get(index), loose, (&next, &after_next));
+        std::mem::swap(&mut after_next, &mut next);
+        std::mem::swap(&mut next, &mut row);
     }
     next.first().copied().unwrap_or(Fit::No)
 }
 
 fn fill_row(
+    row: &mut [Fit],
     tokens: &[Token],
     argument: Option<&Word>,
     loose: bool,
     (next, after_next): (&[Fit], &[Fit]),
-) -> Vec<Fit> {
+) {
     let get = |row: &[Fit], at: usize| row.get(at).copied().unwrap_or(Fit::No);
-    let mut row = vec![Fit::No; tokens.len() + 1];
     let end = if argument.is_none() || loose { Fit::Yes } else { Fit::No };
-    set(&mut row, tokens.len(), end);
+    set(row, tokens.len(), end);
     for (at, token) in tokens.iter().enumerate().rev() {
         let mut fit = Fit::No;
         if let Token::Rest = token {
-            fit = get(&row, at + 1).max(if argument.is_some() { get(next, at) } else { Fit::No });
+            fit = get(row, at + 1).max(if argument.is_some() { get(next, at) } else { Fit::No });
         } else if let Some(word) = argument {
             fit = token.fit(word, loose).min(get(next, at + 1));
         }
@@ -125,9 +126,8 @@ fn fill_row(
             // The option may take a value, which is skipped with it.
             fit = fit.max(get(next, at)).max(get(after_next, at));
         }
-        set(&mut row, at, fit);
+        set(row, at, fit);
     }
-    row
 }
 
 fn set(row: &mut [Fit], at: usize, fit: Fit) {

@@ -6,6 +6,7 @@ mod corpora;
 mod difference;
 mod documents;
 mod errors;
+mod everyday;
 mod in_force;
 mod judging;
 mod properties;

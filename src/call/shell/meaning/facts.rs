@@ -5,7 +5,7 @@
 //! behind our back. A variable that only ever receives numbers is safe in arithmetic, where bash
 //! would run the substitutions inside a value.
 
-use super::numeric::is_numeric_value;
+use super::numeric::{NUMBER_PRINTERS, is_numeric_value};
 use crate::call::shell::syntax::ast::{
     AssignedValue, AssignmentNode, Command, CommandKind, Form, List, Piece, Pieces, Pipeline,
     Simple, WordNode,
@@ -21,6 +21,17 @@ pub(crate) struct Assigned {
     pub(crate) elsewhere: bool,
     /// Every assignment gives a number.
     pub(crate) numeric: bool,
+    /// Every assignment gives `$!`, a process that this shell started.
+    pub(crate) child: bool,
+}
+
+/// Where the first command stands whose code could change any variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Poisoned {
+    /// What stands in front of this byte is certain, unless it runs again.
+    Behind(usize),
+    /// Nothing is certain.
+    Always,
 }
 
 /// The facts of one script.
@@ -30,9 +41,30 @@ pub(crate) struct Facts {
     /// How often each function is defined.
     pub(crate) functions: BTreeMap<String, u32>,
     pub(crate) associative: BTreeSet<String>,
-    /// Any variable may be changed by code that is not seen.
-    pub(crate) poisoned: bool,
+    /// From where on any variable may be changed by code that is not seen.
+    pub(crate) poisoned: Option<Poisoned>,
+    /// Variables that `wait` gets as operands.
+    waited: Vec<String>,
+    /// A function stands in for a program whose output counts as a number.
+    pub(crate) numbers_doubtful: bool,
     pub(crate) changes_directory: bool,
+}
+
+/// The parameter that a word is, in quotes or without.
+fn plain_parameter(pieces: &Pieces) -> Option<&str> {
+    let is_quote = |piece: &&Piece| matches!(piece, Piece::Text { text, .. } if text.is_empty());
+    let mut others = pieces.iter().filter(|piece| !is_quote(piece));
+    match (others.next(), others.next()) {
+        (Some(Piece::Parameter { parameter, .. }), None) if parameter.form == Form::Plain => {
+            Some(&parameter.name)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a word is `$!` and nothing else: the process that was started last.
+pub(crate) fn is_last_job(pieces: &Pieces) -> bool {
+    plain_parameter(pieces) == Some("!")
 }
 
 /// Variables that bash itself sets, or whose assignment does more than store a value.
@@ -67,7 +99,33 @@ impl Facts {
     pub(crate) fn gather(list: &List) -> Self {
         let mut facts = Self::default();
         facts.list(list, true);
+        // An unknown operand of `wait` could be an option that assigns, unless it is a number.
+        let is_number = |name: &String| {
+            super::numeric::NUMERIC_PARAMETERS.contains(&name.as_str())
+                || facts.variables.get(name).is_some_and(|assigned| assigned.numeric)
+        };
+        if !facts.waited.iter().all(is_number) || facts.waits_unclearly() {
+            facts.poisoned = Some(Poisoned::Always);
+        }
         facts
+    }
+
+    fn poison(&mut self, words: &[WordNode]) {
+        let start = words.first().map_or(0, |word| word.span.start);
+        self.poisoned.get_or_insert(Poisoned::Behind(start));
+    }
+
+    /// Whether `wait` gets a number that a function of the script could make up.
+    fn waits_unclearly(&self) -> bool {
+        self.numbers_doubtful && !self.waited.is_empty()
+    }
+
+    /// Whether the script assigns, defines and moves nothing, so that what is known stays so.
+    pub(crate) fn is_inert(&self) -> bool {
+        self.variables.is_empty()
+            && self.functions.is_empty()
+            && self.poisoned.is_none()
+            && !self.changes_directory
     }
 
     fn list(&mut self, list: &List, straight: bool) {
@@ -154,19 +212,26 @@ impl Facts {
 
     fn function(&mut self, name: &str, body: &Command) {
         *self.functions.entry(name.to_owned()).or_default() += 1;
+        self.numbers_doubtful |= NUMBER_PRINTERS.contains(&name);
         self.command(body, false);
     }
 
     fn assign(&mut self, name: &str, straight: bool, numeric: bool) {
+        self.assign_value(name, straight, (numeric, false));
+    }
+
+    fn assign_value(&mut self, name: &str, straight: bool, (numeric, child): (bool, bool)) {
         let straight = straight && !SPECIAL.contains(&name);
         let assigned = self.variables.entry(name.to_owned()).or_insert(Assigned {
             straight: 0,
             elsewhere: false,
             numeric: true,
+            child: true,
         });
         assigned.straight += u32::from(straight);
         assigned.elsewhere |= !straight;
         assigned.numeric &= numeric;
+        assigned.child &= child;
     }
 
     fn simple(&mut self, simple: &Simple, straight: bool) {
@@ -189,16 +254,18 @@ impl Facts {
                 self.word(word);
                 let plain = assignment.subscript.is_none() && !assignment.append;
                 let numeric = is_numeric_value(&word.pieces, &self.associative);
-                self.assign(&assignment.name, straight && plain, numeric);
+                let child = is_last_job(&word.pieces) && !assignment.append;
+                self.assign_value(&assignment.name, straight && plain, (numeric, child));
             }
             AssignedValue::Array(elements) => {
                 let mut numeric = true;
+                let child = elements.iter().all(|(_, word)| is_last_job(&word.pieces));
                 for (subscript, word) in elements {
                     subscript.iter().for_each(|subscript| self.arithmetic(subscript));
                     self.word(word);
                     numeric &= is_numeric_value(&word.pieces, &self.associative);
                 }
-                self.assign(&assignment.name, false, numeric);
+                self.assign_value(&assignment.name, false, (numeric, child));
             }
         }
     }
@@ -263,18 +330,25 @@ impl Facts {
             return;
         };
         match *name {
-            "eval" | "source" | "." | "trap" => self.poisoned = true,
+            "source" | "." => self.poison(words),
+            "eval" | "trap" => {
+                let is_inert = |text: &Option<&str>| text.is_some_and(leaves_variables_alone);
+                if !arguments.iter().all(is_inert) {
+                    self.poison(words);
+                }
+            }
             "unset" => {
                 // Behind it the name may be that of a program again.
                 for name in arguments.iter().flatten() {
                     *self.functions.entry((*name).to_owned()).or_default() += 2;
                 }
-                self.named_by(arguments, false);
+                self.named_by(words.get(skipped..).unwrap_or_default(), false);
             }
-            "read" | "mapfile" | "readarray" | "getopts" | "let" | "wait" => {
+            "wait" => self.wait(words.get(skipped + 1..).unwrap_or_default()),
+            "read" | "mapfile" | "readarray" | "getopts" | "let" => {
                 self.assign("REPLY", false, false);
                 self.assign("MAPFILE", false, false);
-                self.named_by(arguments, *name == "let");
+                self.named_by(words.get(skipped..).unwrap_or_default(), *name == "let");
             }
             "printf"
                 if arguments
@@ -283,7 +357,7 @@ impl Facts {
                     .flatten()
                     .is_none_or(|word| word.starts_with("-v")) =>
             {
-                self.named_by(arguments, false);
+                self.named_by(words.get(skipped..).unwrap_or_default(), false);
             }
             "declare" | "typeset" | "local" | "export" | "readonly" => {
                 self.declaration(name, words.get(skipped + 1..).unwrap_or_default(), straight);
@@ -293,14 +367,28 @@ impl Facts {
         }
     }
 
-    fn named_by(&mut self, arguments: &[Option<&str>], numeric: bool) {
-        for argument in arguments {
-            match argument {
+    /// `wait -p name` assigns; numbers of jobs do not.
+    fn wait(&mut self, words: &[WordNode]) {
+        for word in words {
+            match (literal(word), plain_parameter(&word.pieces)) {
+                (Some(text), _) if text.starts_with('-') && text.contains('p') => {
+                    self.poison(words);
+                }
+                (Some(_), _) => {}
+                (None, Some(name)) => self.waited.push(name.to_owned()),
+                (None, None) => self.poison(words),
+            }
+        }
+    }
+
+    fn named_by(&mut self, words: &[WordNode], numeric: bool) {
+        for word in words.iter().skip(1) {
+            match literal(word) {
                 Some(word) => {
                     let name = word.trim_start_matches("-v").split(['[', '=', '+']).next();
                     self.assign(name.unwrap_or(word), false, numeric);
                 }
-                None => self.poisoned = true,
+                None => self.poison(words),
             }
         }
     }
@@ -315,17 +403,61 @@ impl Facts {
             match literal(word) {
                 Some(option) if option.starts_with(['-', '+']) => {
                     plain &= matches!(option, "-x" | "-r" | "--");
-                    self.poisoned |= option.contains('n') && builtin != "export";
+                    if option.contains('n') && builtin != "export" {
+                        self.poison(words);
+                    }
                     if option.contains('A') {
                         self.associative.extend(declared_names(words));
                     }
                 }
                 // A declaration of a name gives it no value that code could stand in.
                 Some(name) => self.assign(name, false, true),
-                None => self.poisoned = true,
+                None => self.poison(words),
             }
         }
     }
+}
+
+/// Words that assign, move or define, or run code that could.
+const ASSIGNING: [&str; 24] = [
+    "alias",
+    "cd",
+    "coproc",
+    "declare",
+    "enable",
+    "eval",
+    "exec",
+    "export",
+    "for",
+    "function",
+    "getopts",
+    "let",
+    "local",
+    "mapfile",
+    "popd",
+    "printf",
+    "pushd",
+    "read",
+    "readarray",
+    "readonly",
+    "select",
+    "source",
+    "typeset",
+    "unset",
+];
+
+/// Whether code in an argument is so simple that no variable, function or directory changes by it: plain
+/// commands of plain words.
+fn leaves_variables_alone(code: &str) -> bool {
+    let is_word = |character: char| character.is_alphanumeric() || character == '_';
+    let is_plain =
+        |character: char| is_word(character) || " \t\"'$;&|<>/-@*,:+~#!?.%".contains(character);
+    code.chars().all(is_plain)
+        && !code.split([' ', '\t', ';', '&', '|', '"', '\'', '!']).any(|word| {
+            word == "."
+                || matches!(word, "wait" | "set" | "shift" | "trap")
+                || ASSIGNING.contains(&word)
+        })
 }
 
 fn declared_names(words: &[WordNode]) -> impl Iterator<Item = String> + '_ {

@@ -101,6 +101,9 @@ impl Shell {
         {
             return vec![Field::known(text, word.span)];
         }
+        if self.expansion.is_spent() && word.text.contains('{') {
+            return vec![Field::unknown(&word.text, word.span)];
+        }
         let atoms = atoms(&word.pieces);
         let Some(alternatives) = expand_braces(&atoms) else {
             return vec![Field::unknown(&word.text, word.span)];

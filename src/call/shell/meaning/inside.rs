@@ -102,6 +102,8 @@ impl Analysis {
     /// The part of an expression whose value could hold code.
     fn doubtful(&self, piece: &Piece) -> Option<String> {
         match piece {
+            // What is quoted here is expanded when the expression is evaluated.
+            Piece::Text { text, .. } if text.contains(['$', '`']) => Some(text.clone()),
             Piece::Text { text, .. } => self.doubtful_name(text),
             Piece::Parameter { parameter, .. } => match parameter.form {
                 Form::Length => None,
@@ -118,7 +120,11 @@ impl Analysis {
                 | Form::Substring
                 | Form::Transform(_) => Some(parameter.name.clone()),
             },
-            Piece::Command { body, .. } if prints_numbers(body) => None,
+            Piece::Command { body, .. }
+                if prints_numbers(body) && !self.shell.facts.numbers_doubtful =>
+            {
+                None
+            }
             Piece::Arithmetic { .. } => None,
             Piece::Command { .. } => Some("$(…)".to_owned()),
             Piece::Process { .. } | Piece::Opaque { .. } => Some("…".to_owned()),

@@ -28,6 +28,9 @@ pub(crate) const NUMERIC_PARAMETERS: [&str; 17] = [
     "LINES",
 ];
 
+/// Programs whose output [`prints_numbers`] believes in, unless a function of the script takes their name.
+pub(crate) const NUMBER_PRINTERS: [&str; 6] = ["wc", "grep", "nproc", "id", "seq", "date"];
+
 /// The identifiers in the text of an arithmetic expression.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split(|character: char| !(character.is_ascii_alphanumeric() || character == '_'))

@@ -38,7 +38,7 @@ impl Shell {
         let is_plain = matches!(program, "echo" | "printf")
             && simple.assignments.is_empty()
             && command.redirects.iter().all(leaves_output_alone)
-            && !self.facts.poisoned
+            && !self.is_poisoned()
             && !self.facts.functions.contains_key(program);
         // A substitution is read again by each one around it, which must not take time without end.
         if !is_plain || !self.expansion.take(simple.words.iter().map(|word| word.text.len()).sum())
@@ -60,8 +60,88 @@ impl Analysis {
         if is_bare_cat(command) && !self.shell.facts.functions.contains_key("cat") {
             return read;
         }
-        Input::Stream
+        self.printed_names(command, &read).unwrap_or(Input::Stream)
     }
+
+    /// The names of files that a program lists, or takes some of out of a list.
+    fn printed_names(&self, command: &Command, read: &Input) -> Option<Input> {
+        let CommandKind::Simple(simple) = &command.kind else { return None };
+        let program = simple.words.first().and_then(super::facts::literal)?;
+        let is_plain = simple.assignments.is_empty()
+            && command.redirects.iter().all(leaves_output_alone)
+            && !self.shell.facts.functions.contains_key(program);
+        if !is_plain {
+            return None;
+        }
+        let words: Vec<Option<&str>> =
+            simple.words.iter().skip(1).map(super::facts::literal).collect();
+        if lists_names(program, &words) {
+            let below_here = words.iter().all(|word| word.is_some_and(stays_here));
+            return Some(Input::Names { below_here });
+        }
+        match read {
+            Input::Names { .. } if chooses_lines(program, &words) => Some(read.clone()),
+            Input::Names { .. } | Input::Text(_) | Input::Stream => None,
+        }
+    }
+}
+
+/// Whether what a program prints is names of files that exist, and nothing that it makes up.
+fn lists_names(program: &str, words: &[Option<&str>]) -> bool {
+    let has = |wanted: &[&str]| words.iter().flatten().any(|word| wanted.contains(word));
+    match program {
+        "find" => !has(&["-printf", "-exec", "-execdir", "-ok", "-okdir", "-ls"]),
+        "ls" => !words.iter().flatten().any(|word| {
+            word.starts_with("--")
+                || word.starts_with('-') && word.contains(['l', 'g', 'n', 'o', 's', 'i'])
+        }),
+        "fd" | "fdfind" => !has(&["-x", "-X", "--exec", "--exec-batch", "--format"]),
+        "git" => matches!(
+            words,
+            [Some("ls-files"), ..] | [Some("diff" | "show"), Some("--name-only"), ..]
+        ),
+        "rg" => has(&["-l", "--files", "--files-with-matches", "--files-without-match"]),
+        "grep" | "egrep" | "fgrep" => words.iter().flatten().any(|word| {
+            word.strip_prefix('-').is_some_and(|letters| {
+                letters.contains(['l', 'L'])
+                    && letters.bytes().all(|letter| b"rRilLwEFGPsaIZzvx".contains(&letter))
+            })
+        }),
+        // Numbers are as harmless as names.
+        "seq" => words.iter().all(|word| {
+            word.is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a program prints some of the lines that it reads, each as it is.
+fn chooses_lines(program: &str, words: &[Option<&str>]) -> bool {
+    let reads_no_file = words.iter().flatten().all(|word| word.starts_with('-'));
+    match program {
+        "sort" | "uniq" | "tac" | "head" | "tail" => {
+            let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit());
+            let is_count = matches!(words, [Some("-n"), Some(count)] if is_number(count));
+            let is_plain = words
+                .iter()
+                .flatten()
+                .all(|word| !word.starts_with("--") && !word.contains(['o', 'c', 'z']));
+            is_count || words.iter().all(Option::is_some) && reads_no_file && is_plain
+        }
+        "grep" | "egrep" | "fgrep" => {
+            let (options, operands): (Vec<&str>, Vec<&str>) =
+                words.iter().flatten().partition(|word| word.starts_with('-'));
+            let is_plain =
+                |option: &&str| option.bytes().skip(1).all(|letter| b"EFGPivwxz".contains(&letter));
+            operands.len() == 1 && words.len() == options.len() + 1 && options.iter().all(is_plain)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a word of a lister, if it is a place, is one below the directory.
+fn stays_here(word: &str) -> bool {
+    !word.starts_with(['/', '~']) && !word.contains("..") && !word.contains("=/")
 }
 
 /// `cat`, which prints what it reads; what it writes elsewhere does not reach the pipe.

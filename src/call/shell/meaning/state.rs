@@ -1,6 +1,6 @@
 //! What one shell process knows while its script is walked: values, the directory, what is defined.
 
-use super::facts::Facts;
+use super::facts::{Facts, Poisoned};
 use super::numeric::NUMERIC_PARAMETERS;
 use crate::base::limits::SHELL_BYTES_MAX;
 use crate::base::paths::normalise;
@@ -40,7 +40,8 @@ impl Expansion {
         left.is_some()
     }
 
-    fn is_spent(&self) -> bool {
+    /// Whether nothing is left.
+    pub(crate) fn is_spent(&self) -> bool {
         self.0.get() == 0
     }
 }
@@ -153,6 +154,8 @@ pub(crate) struct Shell {
     pub(crate) stack: Vec<Directories>,
     /// Inside a function, a trap or a loop: it runs later or again.
     pub(crate) in_function: bool,
+    /// Where the command stands that is looked at.
+    pub(crate) position: usize,
     /// `set -e` holds.
     pub(crate) stops_on_error: bool,
     pub(crate) expansion: Expansion,
@@ -173,20 +176,29 @@ impl Shell {
             directories,
             stack: Vec::new(),
             in_function: false,
+            position: 0,
             stops_on_error: false,
             expansion,
         }
     }
 
+    /// Whether code that is not seen may have changed any variable by now.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.facts.poisoned.is_some_and(|poisoned| match poisoned {
+            Poisoned::Always => true,
+            Poisoned::Behind(start) => self.in_function || self.position > start,
+        })
+    }
+
     pub(crate) fn value(&self, name: &str) -> Value {
-        if self.facts.poisoned || self.expansion.is_spent() {
+        if self.is_poisoned() || self.expansion.is_spent() {
             return Value::Unknown;
         }
         if let Some(assigned) = self.facts.variables.get(name) {
             let certain = !assigned.elsewhere && (!self.in_function || assigned.straight == 1);
             return match self.values.get(name).filter(|_| certain) {
                 Some(value) => Value::Known(value.clone()),
-                None if assigned.numeric => Value::Number,
+                None if assigned.numeric && !self.facts.numbers_doubtful => Value::Number,
                 None => Value::Unknown,
             };
         }
@@ -220,10 +232,11 @@ impl Shell {
     pub(crate) fn for_child(&self) -> BTreeMap<String, Value> {
         let mut inherited = self.inherited.clone();
         for (name, assigned) in &self.facts.variables {
-            let value = if assigned.numeric { Value::Number } else { Value::Unknown };
+            let numeric = assigned.numeric && !self.facts.numbers_doubtful;
+            let value = if numeric { Value::Number } else { Value::Unknown };
             inherited.insert(name.clone(), value);
         }
-        if self.facts.poisoned {
+        if self.is_poisoned() {
             inherited.values_mut().for_each(|value| *value = Value::Unknown);
         }
         inherited

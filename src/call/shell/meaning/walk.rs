@@ -1,6 +1,6 @@
 //! The walk over a script: every command, in the order in which it stands, becomes effects.
 
-use super::facts::Facts;
+use super::facts::{Facts, Poisoned};
 use super::fields::Field;
 use super::state::{Directories, Expansion, Shell, Value};
 use crate::base::limits::SHELL_DEPTH_MAX;
@@ -28,6 +28,11 @@ const UNRESOLVED_TEXT_BYTES_MAX: usize = 200;
 pub(crate) enum Input {
     /// Text that stands in the script, or that one of its commands certainly prints.
     Text(Rc<str>),
+    /// Names of files, one a line, as `find` and its like print them.
+    Names {
+        /// All of them lie in or below the directory of the shell.
+        below_here: bool,
+    },
     /// A pipe, a file, or text that is not known.
     Stream,
 }
@@ -136,11 +141,16 @@ impl Analysis {
     pub(crate) fn script(&mut self, text: &str, origin: Origin, fresh: bool) -> Walked {
         let script = parse(text, origin, self.depth, &mut self.budget, self.extended_patterns)?;
         let mut facts = Facts::gather(&script.list);
-        facts.poisoned |= !fresh;
+        // Code of this shell that changes nothing leaves all that is known as it is.
+        let keeps = !fresh && facts.is_inert();
+        if !fresh || facts.poisoned.is_some() && !matches!(origin, Origin::Offset(_)) {
+            facts.poisoned = Some(Poisoned::Always);
+        }
         let extended = self.extended_patterns;
         self.extended_patterns |= text.contains("extglob");
         self.aliases_possible |= text.contains("expand_aliases") || text.contains("posix");
-        let before = std::mem::replace(&mut self.shell.facts, Rc::new(facts));
+        let facts = if keeps { Rc::clone(&self.shell.facts) } else { Rc::new(facts) };
+        let before = std::mem::replace(&mut self.shell.facts, facts);
         self.list(&script.list)?;
         self.extended_patterns = extended;
         if !fresh {
@@ -291,6 +301,7 @@ impl Analysis {
     }
 
     fn command(&mut self, command: &Command, input: Input) -> Walked {
+        self.shell.position = command.span.start;
         let input = self.input(&command.redirects).unwrap_or(input);
         if let CommandKind::Simple(simple) = &command.kind {
             return self.simple(simple, command, input);
@@ -315,9 +326,12 @@ impl Analysis {
                 self.looped(&[body])?;
             }
             CommandKind::ForArithmetic { expressions, body } => {
+                // They are evaluated again behind each turn.
+                let outer = std::mem::replace(&mut self.shell.in_function, true);
                 for expression in expressions {
                     self.arithmetic(expression, command.span)?;
                 }
+                self.shell.in_function = outer;
                 self.looped(&[body])?;
             }
             CommandKind::Case { word, arms } => {
@@ -404,6 +418,7 @@ impl Analysis {
         }
         if fields.is_empty() {
             for assignment in &assignments {
+                self.prompt(assignment);
                 self.shell.assign(&assignment.name, assignment.value.known());
             }
             self.effects.assignments.extend(assignments);
@@ -473,9 +488,15 @@ impl Analysis {
             inline_code: None,
             span: call.span,
         });
+        call.assignments.iter().for_each(|assignment| self.prompt(assignment));
         let index = self.effects.commands.len() - 1;
         let Some(name) = program.exact() else {
-            self.unresolved(UnresolvedReason::ProgramWord, &program.text, program.span);
+            let reason = if behind_builtin_as_program(&call) {
+                UnresolvedReason::Wrapper
+            } else {
+                UnresolvedReason::ProgramWord
+            };
+            self.unresolved(reason, &program.text, program.span);
             return Ok(());
         };
         if name.contains('/') {
@@ -498,6 +519,19 @@ impl Analysis {
         }
         self.effects.function_calls.push(FunctionCall { name: name.to_owned(), span: call.span });
         self.shell.defined.contains(name)
+    }
+
+    /// The prompt of `set -x` is expanded before each command, substitutions too.
+    pub(crate) fn prompt(&mut self, assignment: &Assignment) {
+        let runs = |value: &str| value.contains("$(") || value.contains('`');
+        let is_code = match &assignment.value {
+            Word::Known(value) => runs(value),
+            Word::Unknown { text, .. } => !text.starts_with('"') || runs(text),
+        };
+        if assignment.name == "PS4" && is_code {
+            let text = assignment.value.shown().to_owned();
+            self.unresolved(UnresolvedReason::CodeWord, &text, assignment.span);
+        }
     }
 
     pub(crate) fn inline_code(&mut self, index: usize, what: &str) {
@@ -538,6 +572,14 @@ impl Analysis {
             self.effects.hosts.push(HostUse { host, port, span });
         }
     }
+}
+
+/// Whether the command stands behind `command` that no shell looks up. Most systems have no file of that
+/// name, so that nothing runs; where there is one, what it runs is not known.
+fn behind_builtin_as_program(call: &Call) -> bool {
+    call.lookup == Lookup::Program
+        && matches!(call.via.as_slice(), [.., outer, last]
+            if last == "command" && matches!(outer.as_str(), "find" | "xargs" | "gfind" | "gxargs"))
 }
 
 /// `… || exit`: what follows runs only if what stands before succeeded.

@@ -1,11 +1,9 @@
 //! Builtins: those that run code, those that change the meaning of what follows, and those that
 //! evaluate their arguments.
 
-use super::{Invoked, shells};
-use crate::call::effects::{Access, PathOrigin, UnresolvedReason};
+use super::{Invoked, directories, shells, variables};
+use crate::call::effects::{Access, PathOrigin, UnresolvedReason, Word};
 use crate::call::shell::meaning::fields::Field;
-use crate::call::shell::meaning::numeric::names;
-use crate::call::shell::meaning::state::{Directories, Value};
 use crate::call::shell::meaning::walk::{Analysis, Lookup, Walked};
 use crate::call::shell::syntax::Origin;
 
@@ -157,9 +155,9 @@ pub(super) fn run(
         "eval" => eval(analysis, invoked)?,
         "source" | "." => source(analysis, invoked),
         "trap" => trap(analysis, invoked)?,
-        "cd" => change_directory(analysis, invoked),
-        "pushd" => push_directory(analysis, invoked),
-        "popd" => pop_directory(analysis),
+        "cd" => directories::change_directory(analysis, invoked),
+        "pushd" => directories::push_directory(analysis, invoked),
+        "popd" => directories::pop_directory(analysis),
         "set" => set(analysis, invoked),
         "shopt" => shopt(analysis, invoked),
         "alias" => alias(analysis, invoked),
@@ -171,36 +169,68 @@ pub(super) fn run(
         {
             state(analysis, invoked)
         }
-        "export" | "declare" | "typeset" | "local" | "readonly" => declare(analysis, invoked),
-        "let" => invoked.arguments.iter().for_each(|field| expression(analysis, field)),
-        "wait" => wait(analysis, invoked),
-        "read" | "unset" | "getopts" => variable_names(analysis, invoked, invoked.arguments),
+        "export" | "declare" | "typeset" | "local" | "readonly" => {
+            variables::declare(analysis, invoked)
+        }
+        "let" => invoked.arguments.iter().for_each(|field| variables::expression(analysis, field)),
+        "wait" => variables::wait(analysis, invoked),
+        "read" | "unset" | "getopts" => {
+            variables::variable_names(analysis, invoked, invoked.arguments)
+        }
         "mapfile" | "readarray" => {
-            variable_names(analysis, invoked, invoked.arguments);
+            variables::variable_names(analysis, invoked, invoked.arguments);
             return Ok(false);
         }
-        "printf" => printf(analysis, invoked),
-        "test" | "[" => test(analysis, invoked),
+        "printf" => variables::printf(analysis, invoked),
+        "test" | "[" => variables::test(analysis, invoked),
         "jobs" if invoked.argument(0).and_then(Field::exact) == Some("-x") => {
             analysis.run(invoked.inner(invoked.arguments.get(1..).unwrap_or_default()))?;
         }
+        "kill" => own_jobs(analysis, invoked),
         "hash" | "jobs" | "echo" | "pwd" | ":" | "true" | "false" | "exit" | "return" | "break"
-        | "continue" | "shift" | "times" | "umask" | "ulimit" | "type" | "kill" | "dirs" | "bg"
-        | "fg" | "disown" | "suspend" | "logout" | "history" | "help" | "caller" | "unalias" => {}
+        | "continue" | "shift" | "times" | "umask" | "ulimit" | "type" | "dirs" | "bg" | "fg"
+        | "disown" | "suspend" | "logout" | "history" | "help" | "caller" | "unalias" => {}
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// Words that certainly name this shell or what it started itself are all shown as `$!`, however they
+/// are spelled, so that a rule can tell them from other processes.
+fn own_jobs(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+    let is_own: Vec<bool> =
+        invoked.arguments.iter().map(|field| names_own_job(analysis, field)).collect();
+    let Some(command) = analysis.effects.commands.get_mut(invoked.index) else { return };
+    for (word, is_own) in command.arguments.iter_mut().zip(is_own) {
+        if is_own {
+            *word = Word::Unknown { text: "$!".to_owned(), prefix: String::new() };
+        }
+    }
+}
+
+fn names_own_job(analysis: &Analysis, field: &Field) -> bool {
+    let text = &*field.text;
+    let bare = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(text);
+    let is_first = matches!(bare, "$(jobs -p)" | "$(jobs -pr)" | "$(jobs -rp)");
+    if is_first && !analysis.shell.facts.functions.contains_key("jobs") {
+        return true;
+    }
+    let Some(name) = bare.strip_prefix('$') else { return false };
+    let name = name.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).unwrap_or(name);
+    let name = name.strip_suffix("[@]").or_else(|| name.strip_suffix("[*]")).unwrap_or(name);
+    let child = analysis.shell.facts.variables.get(name).is_some_and(|assigned| assigned.child);
+    matches!(name, "!" | "$" | "BASHPID") || child && !analysis.shell.is_poisoned()
 }
 
 fn only(invoked: &Invoked<'_>, allowed: impl Fn(&str) -> bool) -> bool {
     invoked.arguments.iter().all(|field| field.exact().is_some_and(&allowed))
 }
 
-fn state(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+pub(super) fn state(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     analysis.unresolved(UnresolvedReason::ShellState, invoked.name, invoked.call.span);
 }
 
-fn code_word(analysis: &mut Analysis, field: &Field) {
+pub(super) fn code_word(analysis: &mut Analysis, field: &Field) {
     analysis.unresolved(UnresolvedReason::CodeWord, &field.text, field.span);
 }
 
@@ -269,71 +299,6 @@ fn trap(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     }
 }
 
-fn change_directory(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let target = invoked
-        .arguments
-        .iter()
-        .find(|field| !matches!(field.exact(), Some("--" | "-P" | "-L" | "-e" | "-@")));
-    let next = match target.map(Field::exact) {
-        None => directory_of(analysis, "HOME"),
-        Some(Some("-")) => analysis.shell.previous.clone(),
-        Some(Some("")) => analysis.shell.directories.clone(),
-        Some(Some(path)) => relative_target(analysis, invoked, path),
-        Some(None) => Directories::unknown(),
-    };
-    enter(analysis, next);
-}
-
-/// With `CDPATH` a relative name is looked up in other directories first.
-fn relative_target(analysis: &Analysis, invoked: &Invoked<'_>, path: &str) -> Directories {
-    let here = analysis.shell.directories.entered(path);
-    if path.starts_with(['/', '.']) {
-        return here;
-    }
-    let in_front = invoked.call.assignments.iter().find(|assignment| assignment.name == "CDPATH");
-    let searched = match in_front {
-        Some(assignment) => assignment.value.known().map(ToOwned::to_owned),
-        None => match analysis.shell.value("CDPATH") {
-            Value::Known(value) => Some(value),
-            // The environment of a cell is ours, and holds no `CDPATH` that is not known.
-            Value::Environment => return here,
-            Value::Number | Value::Unknown => None,
-        },
-    };
-    let Some(searched) = searched else { return Directories::unknown() };
-    searched.split(':').fold(here, |found, directory| {
-        let directory = if directory.is_empty() { "." } else { directory };
-        found.or(&analysis.shell.directories.entered(&format!("{directory}/{path}")))
-    })
-}
-
-fn directory_of(analysis: &Analysis, name: &str) -> Directories {
-    match analysis.shell.value(name) {
-        Value::Known(path) => analysis.shell.directories.entered(&path),
-        Value::Number | Value::Environment | Value::Unknown => Directories::unknown(),
-    }
-}
-
-fn enter(analysis: &mut Analysis, next: Directories) {
-    analysis.shell.previous = std::mem::replace(&mut analysis.shell.directories, next);
-}
-
-fn push_directory(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    analysis.shell.stack.push(analysis.shell.directories.clone());
-    let target =
-        invoked.arguments.iter().find_map(|field| field.exact().filter(|word| *word != "--"));
-    let next = match target {
-        Some(path) if !path.starts_with(['-', '+']) => relative_target(analysis, invoked, path),
-        Some(_) | None => Directories::unknown(),
-    };
-    enter(analysis, next);
-}
-
-fn pop_directory(analysis: &mut Analysis) {
-    let next = analysis.shell.stack.pop().unwrap_or_else(Directories::unknown);
-    enter(analysis, next);
-}
-
 fn set(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     let mut words = invoked.arguments.iter();
     while let Some(field) = words.next() {
@@ -374,124 +339,5 @@ fn alias(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     let defines = !only(invoked, |word| !word.contains('='));
     if defines && analysis.aliases_possible {
         state(analysis, invoked);
-    }
-}
-
-fn declare(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let mut evaluates = false;
-    for field in invoked.arguments {
-        match field.exact() {
-            Some(option) if option.starts_with(['-', '+']) => {
-                evaluates |= option.contains('i');
-                if option.contains('f') && invoked.name == "export"
-                    || option.contains('n') && invoked.name != "export"
-                {
-                    state(analysis, invoked);
-                }
-            }
-            Some(_) | None => declared(analysis, invoked, field, evaluates),
-        }
-    }
-}
-
-fn declared(analysis: &mut Analysis, invoked: &Invoked<'_>, field: &Field, evaluates: bool) {
-    let Some(assignment) = super::runner::assignment(field) else {
-        // An unknown word could assign anything.
-        if field.exact().is_none() {
-            state(analysis, invoked);
-        } else if field.value.contains('[') {
-            code_word(analysis, field);
-        }
-        return;
-    };
-    let (name, subscript) = match assignment.name.split_once('[') {
-        Some((name, subscript)) => (name.to_owned(), subscript.contains(['$', '`'])),
-        None => (assignment.name.trim_end_matches('+').to_owned(), false),
-    };
-    let doubtful = evaluates
-        && assignment
-            .value
-            .known()
-            .is_none_or(|value| names(value).next().is_some() || value.contains('['));
-    if subscript || doubtful {
-        code_word(analysis, field);
-    }
-    analysis.shell.assign(&name, assignment.value.known());
-    let assignment = crate::call::effects::Assignment { name, ..assignment };
-    analysis.effects.assignments.push(assignment);
-}
-
-/// An argument of `let`.
-fn expression(analysis: &mut Analysis, field: &Field) {
-    let harmless = field.exact().is_some_and(|text| {
-        !text.contains(['$', '`'])
-            && names(text).all(|name| {
-                matches!(analysis.shell.value(name), Value::Number | Value::Environment)
-            })
-    });
-    if !harmless {
-        code_word(analysis, field);
-    }
-}
-
-/// Whether a variable's name carries a subscript that bash would evaluate.
-fn evaluates_subscript(field: &Field) -> bool {
-    let Some(text) = field.exact() else {
-        return field.prefix().is_empty() || field.prefix().contains('[');
-    };
-    text.split_once('[').is_some_and(|(_, subscript)| {
-        let subscript = subscript.strip_suffix(']').unwrap_or(subscript);
-        !subscript.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"@*_-.".contains(&byte))
-    })
-}
-
-fn variable_names(analysis: &mut Analysis, invoked: &Invoked<'_>, fields: &[Field]) {
-    let mut value_follows = false;
-    for field in fields {
-        let option = field.exact().is_some_and(|text| text.starts_with('-'));
-        if std::mem::take(&mut value_follows) {
-            continue;
-        }
-        if option {
-            let last = field.value.chars().last().unwrap_or('-');
-            value_follows = match invoked.name {
-                "read" => "adinNptu".contains(last) && !field.value.starts_with("-a"),
-                "mapfile" | "readarray" => "cCdnOsu".contains(last),
-                _ => false,
-            };
-        } else if evaluates_subscript(field) {
-            code_word(analysis, field);
-        }
-    }
-}
-
-/// `wait -p name` assigns; the operands are jobs.
-fn wait(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let option = invoked.arguments.iter().position(|field| field.exact() == Some("-p"));
-    let name = option.and_then(|place| invoked.argument(place + 1));
-    if let Some(name) = name.filter(|name| evaluates_subscript(name)) {
-        code_word(analysis, name);
-    }
-}
-
-fn printf(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let Some(first) = invoked.argument(0) else { return };
-    if first.exact() == Some("-v") {
-        if let Some(name) = invoked.argument(1).filter(|name| evaluates_subscript(name)) {
-            code_word(analysis, name);
-        }
-    } else if first.prefix().starts_with("-v") && evaluates_subscript(first) {
-        code_word(analysis, first);
-    }
-}
-
-/// `test -v name` and `-R` evaluate a subscript; the other operators do not.
-fn test(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    for (index, field) in invoked.arguments.iter().enumerate() {
-        if matches!(field.exact(), Some("-v" | "-R"))
-            && let Some(name) = invoked.argument(index + 1).filter(|name| evaluates_subscript(name))
-        {
-            code_word(analysis, name);
-        }
     }
 }

@@ -43,10 +43,7 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
                 let tail = invoked.arguments.get(index..).unwrap_or_default();
                 let length = tail.iter().position(ends_command).unwrap_or(tail.len());
                 let mut command = replaced(tail.get(..length).unwrap_or_default(), "{}");
-                for (field, written) in command.iter_mut().zip(tail) {
-                    let names = written.exact().filter(|text| text.contains("{}"));
-                    field.filled = names.map(|text| text.replace("{}", "${name}").into());
-                }
+                named(&mut command, tail, "{}", HERE);
                 if field.value == "-exec" {
                     below_root(&mut command, &roots);
                 }
@@ -66,6 +63,19 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     }
     Ok(())
 }
+
+/// Remembers of each word into which names of files are put what stands around them.
+fn named(command: &mut [Field], written: &[Field], mark: &str, variable: &str) {
+    for (field, written) in command.iter_mut().zip(written) {
+        let names = written.exact().filter(|text| text.contains(mark));
+        field.filled = names.map(|text| text.replace(mark, variable).into());
+    }
+}
+
+/// What stands in code for a name of a file that was found, and for one that may lie anywhere: rules tell
+/// them apart.
+const HERE: &str = "${name}";
+const ANYWHERE: &str = "${input}";
 
 /// Gives each `{}` that stands alone the only root as its beginning.
 fn below_root(command: &mut [Field], roots: &[&Field]) {
@@ -185,16 +195,34 @@ fn filled(invoked: &Invoked<'_>, given: &Read, fields: &[Field]) -> Vec<Vec<Fiel
             let each = |field: &Field| if field.value == mark { rest() } else { field.clone() };
             vec![fields.iter().map(each).collect()]
         }
-        (Some((_, mark)), _) => vec![replaced(fields, &mark)],
+        (Some((_, mark)), _) => {
+            let mut command = replaced(fields, &mark);
+            if let Some(Input::Names { below_here }) = names_read(invoked, given) {
+                named(&mut command, fields, &mark, if *below_here { HERE } else { ANYWHERE });
+            }
+            vec![command]
+        }
         (None, Some(text)) => {
             let items = text.split_ascii_whitespace().map(|item| Field::known(item, span));
             vec![fields.iter().cloned().chain(items).collect()]
         }
         (None, None) => {
-            let rest = std::iter::once(Field::unknown("…", span));
-            vec![fields.iter().cloned().chain(rest).collect()]
+            let mut rest = Field::unknown("…", span);
+            if names_read(invoked, given) == Some(&Input::Names { below_here: true }) {
+                rest.text = "./…".into();
+                rest.value = "./".to_owned();
+                rest.pattern = Some(rest.value.len());
+            }
+            vec![fields.iter().cloned().chain([rest]).collect()]
         }
     }
+}
+
+/// What `xargs` reads, unless a file is named instead.
+fn names_read<'call>(invoked: &'call Invoked<'_>, given: &Read) -> Option<&'call Input> {
+    let is_file = |name: &str| matches!(name, "-a" | "--arg-file");
+    let reads_file = given.given.iter().any(|option| is_file(&option.name));
+    (!reads_file).then_some(&invoked.call.input)
 }
 
 /// A word with the mark filled in.

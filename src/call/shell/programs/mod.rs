@@ -4,6 +4,7 @@
 //! language of their own. A command that no file here knows is judged by its name alone.
 
 mod builtins;
+mod directories;
 mod environment;
 mod find;
 mod git;
@@ -16,6 +17,8 @@ mod runner;
 mod runners;
 mod scripts;
 mod shells;
+mod special;
+mod variables;
 
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::walk::{Analysis, Call, Lookup, Walked};
@@ -32,7 +35,7 @@ pub(crate) fn run(analysis: &mut Analysis, call: &Call, index: usize) -> Walked 
         name if shells::is_shell(name) => shells::run(analysis, &invoked)?,
         "find" | "gfind" => find::run(analysis, &invoked)?,
         "xargs" | "gxargs" => find::xargs(analysis, &invoked)?,
-        "parallel" => parallel::run(analysis, &invoked)?,
+        "parallel" | "sem" => parallel::run(analysis, &invoked)?,
         "env" => environment::run(analysis, &invoked)?,
         "git" => git::run(analysis, &invoked)?,
         name if interpreters::is_interpreter(name) => interpreters::run(analysis, &invoked),

@@ -5,19 +5,21 @@ use super::runners::{Code, Inner, Runner, find};
 use super::{Invoked, shells};
 use crate::call::effects::{Assignment, UnresolvedReason};
 use crate::call::shell::meaning::fields::Field;
-use crate::call::shell::meaning::walk::{Analysis, Call, Input, Walked};
+use crate::call::shell::meaning::walk::{Analysis, Call, Walked};
 
 pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
-    let Some(runner) = find(invoked.name) else { return special(analysis, invoked) };
+    let Some(runner) = find(invoked.name) else { return super::special::run(analysis, invoked) };
     let wraps = runner.inner != Inner::None;
     let read = read(invoked.arguments, &runner.options, wraps);
     code_options(analysis, invoked, runner, &read)?;
     match runner.inner {
-        Inner::None => special(analysis, invoked),
+        Inner::None => super::special::run(analysis, invoked),
         Inner::Words(skip) => words(analysis, invoked, runner, &read, skip),
         Inner::Shell(skip) => joined(analysis, invoked, runner, &read, skip),
         Inner::After(words) => after(analysis, invoked, &read, words),
         Inner::Dashes => dashes(analysis, invoked, runner),
+        Inner::Unclear if invoked.arguments.is_empty() => Ok(()),
+        Inner::Unclear => unclear(analysis, invoked),
     }
 }
 
@@ -76,7 +78,7 @@ pub(super) fn code(
     Ok(())
 }
 
-fn unclear(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
+pub(super) fn unclear(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     let text = invoked.arguments.iter().map(|field| &*field.text).collect::<Vec<_>>().join(" ");
     analysis.unresolved(
         UnresolvedReason::Wrapper,
@@ -128,7 +130,7 @@ fn words(
     let assignments =
         if runner.assignments { leading_assignments(&mut fields) } else { Vec::new() };
     if fields.is_empty() {
-        return Ok(());
+        return without_command(analysis, invoked, &read.given);
     }
     let inner = Call {
         assignments,
@@ -136,6 +138,24 @@ fn words(
         ..invoked.inner(fields)
     };
     analysis.remotely(runner.remote, |analysis| analysis.run(inner))
+}
+
+/// Programs that start a shell where no command is given; it reads what they read.
+pub(super) fn without_command(
+    analysis: &mut Analysis,
+    invoked: &Invoked<'_>,
+    given: &[super::options::Given],
+) -> Walked {
+    let wants_shell = |name: &str| matches!(name, "-s" | "-i" | "--shell" | "--login");
+    let starts_shell = match invoked.name {
+        "sudo" | "doas" => given.iter().any(|option| wants_shell(&option.name)),
+        "unshare" | "nsenter" | "chroot" | "fakeroot" | "newgrp" | "runuser" | "su" => true,
+        _ => false,
+    };
+    if !starts_shell {
+        return Ok(());
+    }
+    shells::standard_input(analysis, invoked)
 }
 
 /// Takes the `NAME=value` words at the front.
@@ -255,74 +275,4 @@ fn dashes(analysis: &mut Analysis, invoked: &Invoked<'_>, runner: &Runner) -> Wa
     }
     let inner = invoked.inner(command);
     analysis.remotely(runner.remote, |analysis| analysis.run(inner))
-}
-
-/// Programs whose operands need a look of their own.
-fn special(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
-    let exact = |index: usize| invoked.argument(index).and_then(Field::exact);
-    match invoked.name {
-        "docker" | "podman" | "nerdctl" => super::environment::container(analysis, invoked),
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => {
-            super::scripts::awk(analysis, invoked);
-            Ok(())
-        }
-        "sed" | "gsed" => super::scripts::sed(analysis, invoked),
-        "ip" if exact(0) == Some("netns") && exact(1) == Some("exec") => {
-            let command = invoked.arguments.get(3..).unwrap_or_default();
-            if command.is_empty() { Ok(()) } else { analysis.run(invoked.inner(command)) }
-        }
-        "setarch" | "linux32" | "linux64" | "i386" | "x86_64" => {
-            super::environment::architecture(analysis, invoked)
-        }
-        "entr" => super::environment::entr(analysis, invoked),
-        "at" | "batch" | "crontab" | "tmux" | "screen" | "expect" | "socat" => {
-            super::environment::opaque_runner(analysis, invoked);
-            Ok(())
-        }
-        "make" | "gmake" => {
-            super::environment::make(analysis, invoked);
-            Ok(())
-        }
-        "vim" | "vi" | "nvim" | "ex" | "view" | "vimdiff" | "less" | "more" | "ed" => {
-            let plus = |field: &Field| field.value.starts_with('+') && field.value.len() > 1;
-            if let Some(field) = invoked.arguments.iter().find(|field| plus(field)) {
-                analysis.inline_code(invoked.index, &field.value);
-            }
-            if matches!(invoked.name, "ex" | "ed") && invoked.call.input != Input::none() {
-                analysis.inline_code(invoked.index, "standard input");
-            }
-            Ok(())
-        }
-        "zip" => match invoked.arguments.iter().position(|field| {
-            field.prefix().starts_with('-')
-                && !field.prefix().starts_with("--")
-                && field.prefix().len() > 3
-                && field.prefix().ends_with("TT")
-        }) {
-            Some(place) => match invoked.argument(place + 1) {
-                Some(value) => code(analysis, invoked, "-TT", Code::Shell, value),
-                None => Ok(()),
-            },
-            None => Ok(()),
-        },
-        "scp" | "sftp" => {
-            let Some(runner) = find(invoked.name) else { return Ok(()) };
-            let read = read(invoked.arguments, &runner.options, false);
-            ssh_settings(analysis, invoked, &read)
-        }
-        "sqlite3" | "sqlite" => {
-            let shell = |field: &Field| {
-                field.exact().is_none_or(|text| {
-                    text.trim_start().starts_with('.') || text.contains("load_extension")
-                })
-            };
-            if invoked.arguments.iter().skip(1).any(shell)
-                || matches!(invoked.call.input, Input::Stream)
-            {
-                analysis.inline_code(invoked.index, "dot command");
-            }
-            Ok(())
-        }
-        _ => Ok(()),
-    }
 }

@@ -184,7 +184,16 @@ fn text_of(analysis: &mut Analysis, invoked: &Invoked<'_>, text: &str, span: Spa
 
 fn script_file(analysis: &mut Analysis, invoked: &Invoked<'_>, file: &Field) -> Walked {
     let Some(path) = file.exact() else {
-        analysis.unresolved(UnresolvedReason::ForeignCode, &file.text, file.span);
+        // Of a file in a known directory only its name is open.
+        let is_in_place = file.prefix().contains('/') && !is_stream(file.prefix());
+        let reason = if is_in_place && file.pattern.is_some() {
+            let origin = PathOrigin::ProgramArgument { program: invoked.name.to_owned() };
+            analysis.path(file, Access::Execute, origin);
+            UnresolvedReason::PathWord
+        } else {
+            UnresolvedReason::ForeignCode
+        };
+        analysis.unresolved(reason, &file.text, file.span);
         return Ok(());
     };
     if path == "/dev/stdin" || path == "/dev/fd/0" || path == "/proc/self/fd/0" {
@@ -203,11 +212,11 @@ pub(super) fn is_stream(path: &str) -> bool {
     path.starts_with("/dev/") || path.starts_with("/proc/")
 }
 
-fn standard_input(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
+pub(super) fn standard_input(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
     let span = invoked.call.span;
     match &invoked.call.input {
         Input::Text(text) => text_of(analysis, invoked, text, span),
-        Input::Stream => {
+        Input::Names { .. } | Input::Stream => {
             analysis.unresolved(UnresolvedReason::ForeignCode, invoked.name, span);
             Ok(())
         }

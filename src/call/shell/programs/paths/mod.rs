@@ -24,6 +24,8 @@ enum Operands {
     AfterFirst(Access, &'static [&'static str]),
     /// All are read, the last is written.
     Copy,
+    /// The same; with `-s` the first ones are only what the links are to say.
+    Link,
     /// The first is read, the second written.
     InOut,
     /// The first in this way, the others in that.
@@ -50,8 +52,47 @@ fn find(name: &str) -> Option<&'static Row> {
     BY_NAME.get(name).copied()
 }
 
+/// Programs that read a file, or the names in a directory, and never what lies below.
+const NEVER_BELOW: [&str; 23] = [
+    "cat",
+    "cmp",
+    "cut",
+    "dir",
+    "file",
+    "head",
+    "less",
+    "ls",
+    "md5sum",
+    "more",
+    "nl",
+    "od",
+    "readlink",
+    "realpath",
+    "sha256sum",
+    "sort",
+    "stat",
+    "strings",
+    "tail",
+    "tac",
+    "vdir",
+    "wc",
+    "xxd",
+];
+
 fn origin(invoked: &Invoked<'_>) -> PathOrigin {
     PathOrigin::ProgramArgument { program: invoked.name.to_owned() }
+}
+
+/// How the operands are used. An option that is not known could be `-R`.
+fn operand_origin(invoked: &Invoked<'_>, read: &Read) -> PathOrigin {
+    let lists = matches!(invoked.name, "ls" | "dir" | "vdir");
+    let goes_below = lists
+        && (read.unclear
+            || read.given.iter().any(|given| matches!(given.name.as_str(), "-R" | "--recursive")));
+    if NEVER_BELOW.contains(&invoked.name) && !goes_below {
+        return PathOrigin::Listing { program: invoked.name.to_owned() };
+    }
+    origin(invoked)
 }
 
 /// Records the paths in a command's arguments.
@@ -77,13 +118,22 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
 
 /// A path that is not on another host.
 fn local(analysis: &mut Analysis, invoked: &Invoked<'_>, field: &Field, access: Access) {
+    touched(analysis, invoked, field, (access, origin(invoked)));
+}
+
+fn touched(
+    analysis: &mut Analysis,
+    invoked: &Invoked<'_>,
+    field: &Field,
+    (access, origin): (Access, PathOrigin),
+) {
     let remote = matches!(invoked.name, "scp" | "rsync")
         && field
             .prefix()
             .find(':')
             .is_some_and(|colon| !field.prefix().get(..colon).unwrap_or("/").contains('/'));
     if field.exact() != Some("-") && !remote {
-        analysis.path(field, access, origin(invoked));
+        analysis.path(field, access, origin);
     }
 }
 
@@ -93,14 +143,17 @@ fn operands(analysis: &mut Analysis, invoked: &Invoked<'_>, operands: Operands, 
     let last = fields.len().saturating_sub(1);
     let given =
         |names: &[&str]| read.given.iter().any(|given| names.contains(&given.name.as_str()));
+    let origin = operand_origin(invoked, read);
     match operands {
         Operands::None => {}
         Operands::AllOrHere(access) if fields.is_empty() => {
             let here = Field::known(".", invoked.call.span);
-            analysis.path(&here, access, origin(invoked));
+            analysis.path(&here, access, origin);
         }
         Operands::All(access) | Operands::AllOrHere(access) => {
-            fields.iter().for_each(|field| local(analysis, invoked, field, access));
+            for field in fields {
+                touched(analysis, invoked, field, (access, origin.clone()));
+            }
         }
         Operands::AfterFirst(access, instead) => {
             let skip = usize::from(!given(instead));
@@ -113,6 +166,7 @@ fn operands(analysis: &mut Analysis, invoked: &Invoked<'_>, operands: Operands, 
                 local(analysis, invoked, field, access);
             }
         }
+        Operands::Link => links(analysis, invoked, &fields, read),
         Operands::InOut => {
             for (index, field) in fields.iter().enumerate() {
                 local(
@@ -128,6 +182,26 @@ fn operands(analysis: &mut Analysis, invoked: &Invoked<'_>, operands: Operands, 
                 local(analysis, invoked, field, if index == 0 { first } else { then });
             }
         }
+    }
+}
+
+/// `ln`: a hard link is one more name of the file, a symbolic one only a text.
+fn links(analysis: &mut Analysis, invoked: &Invoked<'_>, fields: &[&Field], read: &Read) {
+    let given =
+        |names: &[&str]| read.given.iter().any(|given| names.contains(&given.name.as_str()));
+    let is_symbolic = given(&["-s", "--symbolic"]);
+    let into_directory = given(&["-t", "--target-directory"]);
+    let last = fields.len().saturating_sub(1);
+    for (index, field) in fields.iter().enumerate() {
+        let is_name = index == last && !into_directory && index > 0;
+        let access = if is_name { Access::Write } else { Access::Read };
+        let origin = if is_symbolic && !is_name { PathOrigin::LinkText } else { origin(invoked) };
+        touched(analysis, invoked, field, (access, origin));
+    }
+    if fields.len() == 1 && !into_directory {
+        // The name is the last one of what it leads to, here.
+        let here = Field::known(".", invoked.call.span);
+        analysis.path(&here, Access::Write, origin(invoked));
     }
 }
 

@@ -138,8 +138,8 @@ pub(super) static CODE_OPTIONS: &[Runner] = &[
         code: &[
             ("-P", Code::Shell),
             ("--pager", Code::Shell),
-            ("-H", Code::Program),
-            ("--html", Code::Program),
+            ("-H", Code::Shell),
+            ("--html", Code::Shell),
             ("-C", Code::Foreign),
         ],
         inner: Inner::None,
@@ -341,6 +341,39 @@ pub(super) static CODE_OPTIONS: &[Runner] = &[
         ..BARE
     },
     Runner {
+        names: &["dpkg"],
+        options: options(
+            "iPrDL:S:s:p:V",
+            &["pre-invoke=", "post-invoke=", "status-logger=", "admindir=", "root=", "instdir="],
+        ),
+        code: &[
+            ("--pre-invoke", Code::Shell),
+            ("--post-invoke", Code::Shell),
+            ("--status-logger", Code::Shell),
+        ],
+        inner: Inner::None,
+        ..BARE
+    },
+    Runner {
+        names: &["rpm", "rpmbuild"],
+        options: options("E:", &["eval=", "load=", "pipe="]),
+        code: &[
+            ("-E", Code::Foreign),
+            ("--eval", Code::Foreign),
+            ("--load", Code::Foreign),
+            ("--pipe", Code::Shell),
+        ],
+        inner: Inner::None,
+        ..BARE
+    },
+    Runner {
+        names: &["dc"],
+        options: options("e:f:", &["expression=", "file="]),
+        code: &[("-e", Code::Foreign), ("--expression", Code::Foreign)],
+        inner: Inner::None,
+        ..BARE
+    },
+    Runner {
         names: &["apt", "apt-get", "aptitude", "apt-cache"],
         options: options("o:c:t:", &["option=", "config-file=", "target-release="]),
         code: &[
@@ -490,17 +523,7 @@ pub(super) static CODE_OPTIONS: &[Runner] = &[
         ..BARE
     },
     Runner {
-        names: &[
-            "screen",
-            "tmux",
-            "crontab",
-            "at",
-            "batch",
-            "expect",
-            "socat",
-            "systemctl",
-            "start-stop-daemon",
-        ],
+        names: &["screen", "tmux", "crontab", "at", "batch", "expect", "socat", "systemctl"],
         options: options("", &[]),
         code: &[],
         inner: Inner::None,

@@ -41,6 +41,8 @@ pub(in crate::call::shell::programs) enum Inner {
     After(&'static [&'static str]),
     /// Behind `--` alone.
     Dashes,
+    /// In a place that is not worked out: with operands, the call is unresolved.
+    Unclear,
 }
 
 /// One row of the table.

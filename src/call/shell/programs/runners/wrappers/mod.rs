@@ -2,6 +2,7 @@
 
 mod identity;
 mod projects;
+mod services;
 mod surroundings;
 mod tracers;
 
@@ -9,7 +10,13 @@ use super::Runner;
 
 /// Every row.
 pub(super) fn all() -> impl Iterator<Item = &'static Runner> {
-    [surroundings::SURROUNDINGS, identity::IDENTITY, tracers::TRACERS, projects::PROJECTS]
-        .into_iter()
-        .flatten()
+    [
+        surroundings::SURROUNDINGS,
+        identity::IDENTITY,
+        tracers::TRACERS,
+        projects::PROJECTS,
+        services::SERVICES,
+    ]
+    .into_iter()
+    .flatten()
 }

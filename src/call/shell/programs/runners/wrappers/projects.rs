@@ -32,7 +32,7 @@ pub(super) static PROJECTS: &[Runner] = &[
         ..BARE
     },
     Runner {
-        names: &["bundle", "pnpm", "yarn", "rbenv", "pyenv", "asdf", "direnv", "mise", "npm"],
+        names: &["bundle", "pnpm", "yarn", "rbenv", "pyenv", "asdf", "mise", "npm"],
         options: options(
             "qsc:p:",
             &["silent", "quiet", "package=", "call=", "yes", "no", "workspace="],
