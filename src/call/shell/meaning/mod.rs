@@ -1,6 +1,7 @@
 //! From the syntax tree to what it means: facts about the whole script, expansion of words, and the
 //! walk that turns commands into effects.
 
+mod commands;
 pub(crate) mod facts;
 pub(crate) mod fields;
 mod inside;

@@ -78,7 +78,7 @@ const fn single_dash(long: &'static [&'static str]) -> Options {
 /// The row for a program.
 pub(in crate::call::shell::programs) fn find(name: &str) -> Option<&'static Runner> {
     static BY_NAME: LazyLock<HashMap<&str, &Runner>> = LazyLock::new(|| {
-        let rows = wrappers::all().chain(code_options::CODE_OPTIONS);
+        let rows = wrappers::all().chain(code_options::all());
         rows.flat_map(|row| row.names.iter().map(move |name| (*name, row))).collect()
     });
     BY_NAME.get(name).copied()
