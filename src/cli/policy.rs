@@ -8,7 +8,7 @@ mod replay;
 use super::args::PolicyCommand;
 use super::{CommandError, Context, Outcome, json};
 use crate::base::exit::Exit;
-use crate::policy::{BUILT_IN_NAMES, Diagnostic, built_in};
+use crate::policy::{BUILT_IN_NAMES, Diagnostic, Layer, PolicySource, built_in};
 use crate::run::RunError;
 use crate::run::policies::{by_name, load_sources};
 use serde_json::json as value;
@@ -36,7 +36,12 @@ pub(super) fn policy(context: &Context, command: PolicyCommand) -> Outcome {
 fn check(context: &Context, files: &[String], as_json: bool) -> Outcome {
     let mut exit = Exit::Done;
     for name in files {
-        let loaded = by_name(name).and_then(|source| load_sources(vec![source]));
+        let loaded = by_name(name).and_then(|source| {
+            // A start leaves the examples of built-in files out; whoever checks one wants them run.
+            let as_file = PolicySource { layer: Layer::Explicit, ..source.clone() };
+            load_sources(vec![as_file])?;
+            load_sources(vec![source])
+        });
         match loaded {
             Ok(set) if as_json => {
                 let notices = set.not_in_force();
