@@ -1,84 +1,13 @@
 //! How seeds are changed: a generator of numbers and a few ways to cut, join and disturb text.
 
-/// Pieces that mean something to a shell or in a policy, and so reach further than single letters.
-const PIECES: &[&str] = &[
-    "$(",
-    ")",
-    "`",
-    "\"",
-    "'",
-    "\\",
-    "\n",
-    ";",
-    "&",
-    "|",
-    "<",
-    ">",
-    "<<E\n",
-    "E\n",
-    "((",
-    "))",
-    "[[",
-    "]]",
-    "{",
-    "}",
-    "${",
-    "$'",
-    "#",
-    " ",
-    "\t",
-    "if ",
-    "then ",
-    "fi",
-    "for x in ",
-    "do ",
-    "done",
-    "case ",
-    "esac",
-    "a",
-    "b=",
-    "=(",
-    "$x",
-    "$((",
-    "eval ",
-    "sh -c ",
-    "env ",
-    "xargs ",
-    "find . -exec ",
-    "parallel ",
-    ":::",
-    "{}",
-    "[",
-    "]",
-    "*",
-    "?",
-    "~",
-    "!",
-    "@(",
-    "..",
-    ",",
-    "-c",
-    "é",
-    "<(",
-    "cd ",
-    "f() ",
-    "\r",
-    "$[",
-    "<<-'E'\n",
-    "echo ",
-    "printf '%s' ",
-    "| sh",
-    "cat <<E",
-    "{1..9}",
-    "\u{0}",
-    "[path]\n",
-    "id = ",
-    "= [",
-    "\"{home}\"",
-    "regex = ",
-    "**",
-    "[[command.rule]]\n",
-];
+#[path = "../support/shell_pieces.rs"]
+mod shell_pieces;
+
+use shell_pieces::SHELL_PIECES;
+
+/// Pieces that mean something in a policy.
+const POLICY_PIECES: &[&str] =
+    &["[path]\n", "id = ", "= [", "\"{home}\"", "regex = ", "**", "[[command.rule]]\n"];
 
 /// A generator with 64 bits of state (xorshift with a multiplication), which is plenty to vary tests.
 #[derive(Debug)]
@@ -118,9 +47,9 @@ impl Changes {
         match self.below(8) {
             0 => format!("{head}{tail}"),
             1 => format!("{head}{middle}{middle}{tail}"),
-            2..=4 => format!("{head}{}{middle}{tail}", PIECES[self.below(PIECES.len())]),
+            2..=4 => format!("{head}{}{middle}{tail}", self.piece()),
             5 => {
-                let piece = PIECES[self.below(PIECES.len())];
+                let piece = self.piece();
                 format!("{head}{}{middle}{tail}", piece.repeat(1 + self.below(90)))
             }
             6 => {
@@ -128,8 +57,13 @@ impl Changes {
                 let cut = self.place(other);
                 format!("{head}{}", &other[cut..])
             }
-            _ => format!("{head}{}{tail}", PIECES[self.below(PIECES.len())]),
+            _ => format!("{head}{}{tail}", self.piece()),
         }
+    }
+
+    fn piece(&mut self) -> &'static str {
+        let index = self.below(SHELL_PIECES.len() + POLICY_PIECES.len());
+        SHELL_PIECES.iter().chain(POLICY_PIECES).nth(index).unwrap()
     }
 
     /// A place between two characters.

@@ -1,7 +1,11 @@
 //! Any text is answered: without a panic, within bounds, in little time.
 
+#[path = "../support/shell_pieces.rs"]
+mod shell_pieces;
+
 use super::{analysed, programs, reasons};
 use proptest::prelude::*;
+use shell_pieces::SHELL_PIECES;
 use std::time::{Duration, Instant};
 use stoplog::call::effects::UnresolvedReason::{Refused, Syntax, TooLarge};
 
@@ -192,79 +196,6 @@ proptest! {
     }
 }
 
-const TOKENS: &[&str] = &[
-    "$(",
-    ")",
-    "`",
-    "\"",
-    "'",
-    "\\",
-    "\n",
-    ";",
-    "&",
-    "|",
-    "<",
-    ">",
-    "<<E\n",
-    "E\n",
-    "((",
-    "))",
-    "[[",
-    "]]",
-    "{",
-    "}",
-    "${",
-    "}",
-    "$'",
-    "#",
-    " ",
-    "\t",
-    "if ",
-    "then ",
-    "fi",
-    "for x in ",
-    "do ",
-    "done",
-    "case ",
-    "esac",
-    " in ",
-    "a",
-    "b=",
-    "x",
-    "=(",
-    "$x",
-    "$((",
-    "eval ",
-    "sh -c ",
-    "env ",
-    "xargs ",
-    "find . -exec ",
-    "[",
-    "]",
-    "*",
-    "?",
-    "~",
-    "!",
-    "@(",
-    "..",
-    ",",
-    "-c",
-    "é",
-    "<(",
-    "cd ",
-    "f() ",
-    "git -c a=",
-    "\r",
-    "$[",
-    "<<-'E'\n",
-    "time ",
-    "coproc ",
-    "function ",
-    "sed s/a/b/",
-    "awk '",
-    "trap ",
-];
-
 fn token() -> impl Strategy<Value = String> {
-    prop::sample::select(TOKENS).prop_map(str::to_owned)
+    prop::sample::select(SHELL_PIECES).prop_map(str::to_owned)
 }
