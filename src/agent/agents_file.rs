@@ -11,7 +11,7 @@ use crate::base::limits::AGENTS_FILE_BYTES_MAX;
 use crate::base::text::head_and_tail;
 use crate::call::ToolCall;
 use crate::call::request::{ReadArguments, Request};
-use crate::chain::{Approved, Ruling, spec_digest};
+use crate::chain::{Approved, Ruling};
 use crate::session::InjectionSource;
 use crate::tools::execute::{Outcome, execute};
 use crate::tools::plan;
@@ -55,7 +55,7 @@ impl Agent {
     /// The same order as for every call: the start is in the log before the effect, the outcome after.
     async fn read_for_host(&mut self, approved: Approved) -> Result<Outcome, Fault> {
         let id = approved.subject().call.id.clone();
-        let sandbox = Some(spec_digest(approved.spec()));
+        let sandbox = Some(approved.spec_digest());
         let started = Started { call: id.clone(), sandbox };
         self.parts.log.append(&Body::Started(started)).map(drop)?;
         let (toolbox, abort) = (Arc::clone(&self.parts.toolbox), self.parts.chain.abort.clone());

@@ -14,7 +14,7 @@ use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::request::{InvalidCall, Request};
 use crate::chain::verdict::Denied;
-use crate::chain::{Approved, Ruling, hooks, spec_digest};
+use crate::chain::{Approved, Ruling, hooks};
 use crate::policy::HookEvent;
 use crate::session::{
     CallPlace, CallProgress, Counters, DenialReason, Refusal, Replay, SyntheticReason, ToolOutcome,
@@ -211,7 +211,7 @@ impl Agent {
             }
             (None, None) => return Err(Fault::LostCall),
         };
-        let sandbox = Some(spec_digest(approved.spec()));
+        let sandbox = Some(approved.spec_digest());
         self.parts.log.append(&Body::Started(Started { call: id, sandbox })).map(drop)?;
         Ok(Ready { place, started, approved })
     }

@@ -73,6 +73,7 @@ pub enum Ruling {
 pub struct Approved {
     subject: Subject,
     spec: SandboxSpec,
+    spec_digest: Digest,
     receipt: Receipt,
     stages: Stages,
 }
@@ -88,6 +89,12 @@ impl Approved {
     #[must_use]
     pub const fn spec(&self) -> &SandboxSpec {
         &self.spec
+    }
+
+    /// The digest under which that cell stands in the records.
+    #[must_use]
+    pub const fn spec_digest(&self) -> Digest {
+        self.spec_digest
     }
 
     /// The proof of the decision.
@@ -110,8 +117,7 @@ impl Approved {
 }
 
 /// The digest under which a cell's specification stands in the records.
-#[must_use]
-pub fn spec_digest(spec: &SandboxSpec) -> Digest {
+fn digest_of(spec: &SandboxSpec) -> Digest {
     // The types hold nothing that JSON cannot; an empty text would still be a digest that no
     // specification has.
     Digest::of(&serde_json::to_vec(spec).unwrap_or_default())
@@ -150,14 +156,18 @@ impl Chain {
         let denied = trail.is_denied();
         let approved_paths = if granted { asked_paths } else { Vec::new() };
         let spec = (!denied).then(|| plan(&subject.call, &approved_paths));
+        let spec = spec.map(|spec| (digest_of(&spec), spec));
         let stages = trail.into_stages();
         for note in &notes {
             log.append(note).map(drop)?;
         }
-        let record = self.decision_record(&subject, &stages, spec.as_ref());
+        let digest = spec.as_ref().map(|(digest, _)| *digest);
+        let record = self.decision_record(&subject, &stages, digest);
         let receipt = log.append(&Body::Decision(Box::new(record)))?;
         Ok(match spec {
-            Some(spec) => Ruling::Approved(Box::new(Approved { subject, spec, receipt, stages })),
+            Some((spec_digest, spec)) => {
+                Ruling::Approved(Box::new(Approved { subject, spec, spec_digest, receipt, stages }))
+            }
             None => Ruling::Denied(Box::new(denied_value(&subject, stages, receipt.sequence()))),
         })
     }

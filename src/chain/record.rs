@@ -1,18 +1,18 @@
-//! The record of a decision, from what was judged and what each stage said. It decides nothing.
+//! The record of a decision, from what was judged and what each stage said. It decides nothing. A call
+//! that is approved has a cell; the record names it by its digest.
 
+use super::Chain;
 use super::subject::Subject;
-use super::{Chain, spec_digest};
 use crate::audit::record::{Decision, Ruling, Stages};
 use crate::base::digest::Digest;
 use crate::base::text::Untrusted;
-use crate::sandbox::SandboxSpec;
 
 impl Chain {
     pub(super) fn decision_record(
         &self,
         subject: &Subject,
         stages: &Stages,
-        spec: Option<&SandboxSpec>,
+        cell: Option<Digest>,
     ) -> Decision {
         let call = &subject.call;
         let role = self.setting.role.as_deref().or_else(|| self.policy.default_role());
@@ -28,9 +28,9 @@ impl Chain {
             cut: 0,
             resolved: subject.resolved(),
             policy: self.policy.set().digest(),
-            ruling: if spec.is_some() { Ruling::Approved } else { Ruling::Denied },
+            ruling: if cell.is_some() { Ruling::Approved } else { Ruling::Denied },
             stages: stages.clone(),
-            sandbox: spec.map(spec_digest),
+            sandbox: cell,
             lost: self.lost.clone(),
         }
     }

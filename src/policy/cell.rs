@@ -351,11 +351,13 @@ fn parts(glob: &str) -> Vec<&str> {
 /// program.
 fn meets<'p, 'g>(parts: &'p [&'g str], grant: &Path) -> Option<&'p [&'g str]> {
     let mut left = parts;
-    for component in grant.components().skip(1) {
+    // Grants are tidied, so that the text holds the names and nothing else.
+    let names = grant.as_os_str().as_bytes().split(|byte| *byte == b'/');
+    for name in names.filter(|name| !name.is_empty()) {
         match left.split_first() {
             None => return Some(left),
             Some((&"**", _)) => return Some(left),
-            Some((part, rest)) if has_name(part, component.as_os_str().as_bytes()) => left = rest,
+            Some((part, rest)) if has_name(part, name) => left = rest,
             Some(_) => return None,
         }
     }

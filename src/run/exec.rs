@@ -21,7 +21,7 @@ use crate::chain::abort::{AbortSignal, StopCause};
 use crate::chain::cell::CellBase;
 use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
-use crate::chain::{Approved, Chain, Ruling, spec_digest};
+use crate::chain::{Approved, Chain, Ruling};
 use crate::policy::Diagnostic;
 use crate::sandbox::{self, Enforced, Finished, Program, SetupFailed, Stdin, Step};
 use crate::session::Scratch;
@@ -136,7 +136,7 @@ async fn decide_and_run(
         Ruling::Denied(denied) => return Ok(ExecOutcome::Denied(denied)),
     };
     let id = approved.subject().call.id.clone();
-    let sandbox = Some(spec_digest(approved.spec()));
+    let sandbox = Some(approved.spec_digest());
     log.append(&Body::Started(Started { call: id.clone(), sandbox })).map(drop)?;
     let for_cell = abort.clone();
     let ran = tokio::task::spawn_blocking(move || run_through(approved, &for_cell)).await;

@@ -8,14 +8,16 @@
 
 use super::spec::{Mask, MaskKind, MaskPattern};
 use crate::base::paths::normalise;
-use crate::base::pattern::{Selection, names};
+use crate::base::pattern::{PathPattern, Selection, names};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Paths of files with names elsewhere that are kept as examples.
 const EXAMPLES_MAX: usize = 3;
@@ -60,8 +62,12 @@ pub fn hard_links(
     masks: &[Mask],
     entries_max: u64,
 ) -> Result<HardLinks, io::Error> {
+    let mut compiled = Exceptions::new();
     let mut look = Look {
-        covers: masks.iter().map(Cover::new).collect::<io::Result<_>>()?,
+        covers: masks
+            .iter()
+            .map(|mask| Cover::new(mask, &mut compiled))
+            .collect::<io::Result<_>>()?,
         files: BTreeMap::new(),
         directories: HashSet::new(),
         entries: 0,
@@ -75,6 +81,9 @@ pub fn hard_links(
     Ok(look.findings())
 }
 
+/// Exceptions that were read already: the masks of one rule share theirs.
+type Exceptions<'m> = HashMap<&'m [String], Arc<[PathPattern]>>;
+
 /// The names that one mask covers.
 struct Cover {
     root: PathBuf,
@@ -85,13 +94,18 @@ struct Cover {
 }
 
 impl Cover {
-    fn new(mask: &Mask) -> io::Result<Self> {
+    fn new<'m>(mask: &'m Mask, compiled: &mut Exceptions<'m>) -> io::Result<Self> {
         let (root, selection) = match &mask.pattern {
             MaskPattern::Exact(path) => (path, None),
             MaskPattern::Glob { root, pattern, except } => {
-                let selection = Selection::exceptions(except)
-                    .and_then(|except| Selection::new(pattern, except))
-                    .map_err(io::Error::other)?;
+                let except = match compiled.entry(except) {
+                    Entry::Occupied(known) => Arc::clone(known.get()),
+                    Entry::Vacant(free) => {
+                        let patterns = Selection::exceptions(except).map_err(io::Error::other)?;
+                        Arc::clone(free.insert(patterns))
+                    }
+                };
+                let selection = Selection::new(pattern, except).map_err(io::Error::other)?;
                 (root, Some(selection))
             }
         };

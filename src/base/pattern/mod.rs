@@ -148,6 +148,9 @@ pub fn names(path: &Path) -> Vec<&[u8]> {
 #[must_use]
 pub fn escape(text: &str) -> String {
     let special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '{' | '}' | '\\' | ',');
+    if !text.contains(special) {
+        return text.to_owned();
+    }
     let each = |c: char| if special(c) { vec!['\\', c] } else { vec![c] };
     text.chars().flat_map(each).collect()
 }

@@ -138,12 +138,21 @@ fn check_components(text: &str) -> Result<(), PatternError> {
         let help = "write `directory` for the directory or `directory/**` for all below it";
         return Err(("never-matches", message, Some(help.to_owned())));
     }
+    // Plain names are what they say; most patterns hold nothing else.
+    let plain = text.strip_prefix("**/").unwrap_or(text);
+    let plain = plain.strip_suffix("/**").unwrap_or(plain);
+    if !plain.contains(['*', '?', '[', '\\', ',']) {
+        return Ok(());
+    }
     PathPattern::parse(&strip_placeholders(text))
         .map(drop)
         .map_err(|problem| ("bad-pattern", format!("not a usable pattern: {problem}"), None))
 }
 
 fn strip_placeholders(text: &str) -> String {
+    if !text.starts_with('{') {
+        return text.to_owned();
+    }
     PLACEHOLDERS
         .iter()
         .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), "/x"))
