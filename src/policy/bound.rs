@@ -12,7 +12,7 @@ use super::settings::{
 use super::unit::{Hook, Unit};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Why a set cannot be bound.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -275,5 +275,16 @@ fn check_place(place: &'static str, path: &Path) -> Result<(), BindError> {
 
 /// The rule that answers where no policy says anything.
 pub(super) fn silence(decision: Decision) -> Arc<RuleMeta> {
-    RuleMeta::built_in("no-rule", decision, "no policy says anything about it")
+    // A script asks for it once for each of its commands and paths.
+    static RULES: LazyLock<[Arc<RuleMeta>; 3]> = LazyLock::new(|| {
+        [Decision::Allow, Decision::Ask, Decision::Deny].map(|decision| {
+            RuleMeta::built_in("no-rule", decision, "no policy says anything about it")
+        })
+    });
+    let [allow, ask, deny] = &*RULES;
+    Arc::clone(match decision {
+        Decision::Allow => allow,
+        Decision::Ask => ask,
+        Decision::Deny => deny,
+    })
 }

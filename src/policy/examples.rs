@@ -8,6 +8,7 @@ use super::paths::PathIndex;
 use super::rules::RuleMeta;
 use super::rules::commands::CommandFit;
 use super::rules::globs::{Places, Shape, expand};
+use super::rules::path_names::PathNames;
 use super::unit::{Loaded, Unit};
 use crate::call::effects::{Assignment, CommandUse, HostUse, Span, Word};
 use crate::call::shell::{ShellContext, analyse};
@@ -149,7 +150,7 @@ impl Runner<'_> {
             crate::call::effects::Access::Execute,
         ];
         Some(accesses.into_iter().any(|access| {
-            let rules = index.fits(&self.unit.paths, &path, access);
+            let rules = index.fits(&self.unit.paths, &PathNames::new(&path), access);
             rules.iter().any(|matcher| Self::is_rule(&matcher.meta, id))
         }))
     }

@@ -11,16 +11,18 @@ use super::paths::PathIndex;
 use super::rules::RuleMeta;
 use super::rules::assignments::is_harmless;
 use super::rules::commands::CommandFit;
+use super::rules::path_names::PathNames;
 use super::unit::Unit;
 use crate::call::effects::{
     Access, Assignment, CommandUse, Effects, HostUse, PathOrigin, PathUse, Span, Unresolved,
     UnresolvedReason,
 };
 use crate::call::request::ToolName;
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Findings that allow something and are kept: more than anybody reads, and few enough that the largest
 /// script costs no more than its judging. Of those that refuse, all are kept.
@@ -93,8 +95,31 @@ struct Bench<'b> {
     instead: [OnceCell<Option<String>>; 3],
 }
 
-/// Answer, cause, rule and its place, kind and subject.
-type FindingKey = (Decision, Code, String, usize, SubjectKind, Arc<str>);
+/// Answer, cause, rule, kind and subject.
+type FindingKey = (Decision, Code, SameRule, SubjectKind, Arc<str>);
+
+/// A rule as findings tell it apart: by its name and its line.
+struct SameRule(Arc<RuleMeta>);
+
+impl SameRule {
+    fn key(&self) -> (&str, usize) {
+        (&self.0.id, self.0.line)
+    }
+}
+
+impl PartialEq for SameRule {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for SameRule {}
+
+impl std::hash::Hash for SameRule {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
 
 impl<'b> Bench<'b> {
     fn new(policy: &'b BoundPolicy) -> Self {
@@ -128,10 +153,11 @@ impl<'b> Bench<'b> {
         all
     }
 
-    /// Keeps the strictest opinions about one thing.
-    fn settle(
+    /// Keeps the strictest opinions about one thing. Its words are asked for only where something is
+    /// kept.
+    fn settle<'s>(
         &mut self,
-        (kind, subject): (SubjectKind, &str),
+        (kind, subject): (SubjectKind, impl FnOnce() -> Cow<'s, str>),
         mut opinions: Vec<Opinion>,
         would_allow: impl Fn(Code) -> Option<String>,
     ) {
@@ -146,10 +172,11 @@ impl<'b> Bench<'b> {
             }
             self.allowed += 1;
         }
-        let subject: Arc<str> = subject.into();
+        let subject: Arc<str> = subject().into();
         for (decision, code, rule) in opinions {
             let subject = Arc::clone(&subject);
-            let key = (decision, code, rule.id.clone(), rule.line, kind, Arc::clone(&subject));
+            let same = SameRule(Arc::clone(&rule));
+            let key = (decision, code, same, kind, Arc::clone(&subject));
             if !self.known.insert(key) {
                 continue;
             }
@@ -170,7 +197,7 @@ impl<'b> Bench<'b> {
         if let RoleVerdict::Deny { reason } = self.policy.role_gate(query.role, tool) {
             let rule = RuleMeta::built_in("roles", Decision::Deny, &reason);
             let opinion = (Decision::Deny, Code::RoleWithoutTool, rule);
-            self.settle((SubjectKind::Role, tool), vec![opinion], |_| None);
+            self.settle((SubjectKind::Role, || tool.into()), vec![opinion], |_| None);
         }
         // A tool that is not our own has effects that nobody can tell.
         let is_own = ToolName::parse(tool).is_some();
@@ -195,7 +222,7 @@ impl<'b> Bench<'b> {
             );
             opinions.push((Decision::Ask, Code::AlwaysAsked, rule));
         }
-        self.settle((SubjectKind::Tool, tool), opinions, |_| None);
+        self.settle((SubjectKind::Tool, || tool.into()), opinions, |_| None);
     }
 
     fn command(&mut self, command: &CommandUse, programs: &RunFiles<'_>) {
@@ -206,9 +233,8 @@ impl<'b> Bench<'b> {
         let opinions = self.ask((Some(&silent), has_command_default), |unit, _| {
             command_opinions(unit, command_in_place, &expand)
         });
-        let shown = shown_command(command);
         let policy = self.policy;
-        self.settle((SubjectKind::Command, &shown), opinions, |code| {
+        self.settle((SubjectKind::Command, || shown_command(command).into()), opinions, |code| {
             command_instead(policy, command, code)
         });
     }
@@ -220,15 +246,16 @@ impl<'b> Bench<'b> {
             let default = default.filter(|_| is_in_front && !is_harmless(&assignment.name));
             unit_opinion(rules.map(|rule| &rule.meta), default)
         });
-        let shown = format!("{}={}", assignment.name, assignment.value.shown());
-        self.settle((SubjectKind::Assignment, &shown), opinions, |_| {
+        let shown = || format!("{}={}", assignment.name, assignment.value.shown()).into();
+        self.settle((SubjectKind::Assignment, shown), opinions, |_| {
             Some("Run the command without this variable".to_owned())
         });
     }
 
     fn path(&mut self, path_use: &PathUse, path: &Path) {
         let access = path_use.access;
-        let standing = self.policy.standing_index.fits(&self.policy.standing, path, access);
+        let names = PathNames::new(path);
+        let standing = self.policy.standing_index.fits(&self.policy.standing, &names, access);
         let mut standing = unit_opinion(standing.iter().map(|matcher| &matcher.meta), None);
         if standing.is_empty() && self.is_name_alone(path_use, path) {
             standing = unit_opinion(std::iter::once(&self.policy.names_alone), None);
@@ -239,15 +266,14 @@ impl<'b> Bench<'b> {
         let silent = (!is_settled).then_some(&silent);
         let mut opinions =
             self.ask((silent, |unit: &Unit| unit.path_default.is_some()), |unit, index| {
-                let rules = index.fits(&unit.paths, path, access);
+                let rules = index.fits(&unit.paths, &names, access);
                 let default = unit.path_default.as_ref().filter(|_| !is_settled);
                 unit_opinion(rules.iter().map(|matcher| &matcher.meta), default)
             });
         opinions.extend(standing);
         let policy = self.policy;
-        let subject = path.to_string_lossy();
         let instead = std::mem::take(&mut self.instead);
-        self.settle((path_kind(access), &subject), opinions, |code| {
+        self.settle((path_kind(access), || path.to_string_lossy()), opinions, |code| {
             if code == Code::RuleMatched {
                 return None;
             }
@@ -279,12 +305,6 @@ impl<'b> Bench<'b> {
     }
 
     fn host(&mut self, host: &HostUse) {
-        let mut opinions = Vec::new();
-        for unit in self.policy.units() {
-            let rules = unit.hosts.iter().filter(|rule| rule.fits(host));
-            opinions
-                .extend(unit_opinion(rules.map(|rule| &rule.meta), unit.network_default.as_ref()));
-        }
         let silent = match self.policy.settings.network.unwrap_or_default() {
             NetworkMode::Off => {
                 let reason = "the cell has no network";
@@ -299,11 +319,11 @@ impl<'b> Bench<'b> {
                 let rules = unit.hosts.iter().filter(|rule| rule.fits(host));
                 unit_opinion(rules.map(|rule| &rule.meta), unit.network_default.as_ref())
             });
-        let shown = match host.port {
-            Some(port) => format!("{}:{port}", host.host),
-            None => host.host.clone(),
+        let shown = || match host.port {
+            Some(port) => format!("{}:{port}", host.host).into(),
+            None => host.host.as_str().into(),
         };
-        self.settle((SubjectKind::Host, &shown), opinions, |_| None);
+        self.settle((SubjectKind::Host, shown), opinions, |_| None);
     }
 
     fn unresolved(&mut self, part: &Unresolved) {
@@ -312,8 +332,8 @@ impl<'b> Bench<'b> {
         let opinions = self.ask((Some(&silent), answers), |unit, _| {
             unresolved_opinion(unit, part.reason).into_iter().collect()
         });
-        let shown = format!("{}: {}", unresolved_name(part.reason), part.text);
-        self.settle((SubjectKind::Unresolved, &shown), opinions, |_| {
+        let shown = || format!("{}: {}", unresolved_name(part.reason), part.text).into();
+        self.settle((SubjectKind::Unresolved, shown), opinions, |_| {
             Some("Write the command with words that are known before it runs".to_owned())
         });
         if let Some(directory) = known_directory(part) {
@@ -341,13 +361,13 @@ impl<'b> Bench<'b> {
     fn finish(mut self, headless: bool) -> Judgement {
         // Strictest first; the rest of the key makes the order independent of files and rules.
         self.findings.sort_by(|left, right| {
-            let key = |finding: &Finding| {
-                (std::cmp::Reverse(finding.decision), finding.kind, Arc::clone(&finding.subject))
-            };
-            key(left).cmp(&key(right)).then_with(|| {
-                let rule = |finding: &Finding| (finding.rule.id.clone(), finding.place());
-                rule(left).cmp(&rule(right))
-            })
+            let by_thing = right
+                .decision
+                .cmp(&left.decision)
+                .then_with(|| (left.kind, &left.subject).cmp(&(right.kind, &right.subject)));
+            by_thing
+                .then_with(|| left.rule.id.cmp(&right.rule.id))
+                .then_with(|| left.place().cmp(&right.place()))
         });
         let decision =
             self.findings.iter().map(|finding| finding.decision).max().unwrap_or(Decision::Ask);
@@ -434,7 +454,10 @@ pub(super) fn unresolved_decision(unit: &Unit, reason: UnresolvedReason) -> Opti
 }
 
 fn unset_unresolved() -> Arc<RuleMeta> {
-    RuleMeta::built_in("command.unresolved", Decision::Ask, "its effect cannot be told")
+    static UNSET: LazyLock<Arc<RuleMeta>> = LazyLock::new(|| {
+        RuleMeta::built_in("command.unresolved", Decision::Ask, "its effect cannot be told")
+    });
+    Arc::clone(&UNSET)
 }
 
 /// The directory in which a path lies of which only the beginning is known.

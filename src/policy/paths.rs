@@ -5,10 +5,10 @@ use super::file::located::Located;
 use super::file::schema::{CacheName, Decision, PathRule};
 use super::file::source::SourceFile;
 use super::rules::globs::{GlobEntry, GlobIndex, Places, Shape, check, expand};
+use super::rules::path_names::PathNames;
 use super::rules::{PatternError, RuleMeta};
 use super::unit::Loaded;
 use crate::call::effects::Access;
-use std::path::Path;
 use std::sync::Arc;
 
 /// A compiled rule over paths, before placeholders are filled in.
@@ -309,11 +309,11 @@ impl PathIndex {
     pub(super) fn fits<'m>(
         &self,
         matchers: &'m [PathMatcher],
-        path: &Path,
+        names: &PathNames<'_>,
         access: Access,
     ) -> Vec<&'m PathMatcher> {
         self.globs
-            .owners_of(path)
+            .owners_of(names)
             .into_iter()
             .filter_map(|owner| matchers.get(owner))
             .filter(|matcher| matcher.access.contains(&access))

@@ -5,7 +5,8 @@
 //! they come here.
 
 use super::PatternError;
-use crate::base::pattern::{PathPattern, escape, names};
+use super::path_names::{PathNames, add_name};
+use crate::base::pattern::{PathPattern, escape};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -266,42 +267,33 @@ impl GlobIndex {
         self.patterns.push((pattern, owner, is_exception));
     }
 
-    /// The owners whose patterns match `path` and whose exceptions do not, each once.
+    /// The owners whose patterns match a path and whose exceptions do not, each once.
     #[must_use]
-    pub fn owners_of(&self, path: &Path) -> Vec<usize> {
-        let names = names(path);
+    pub fn owners_of(&self, path: &PathNames<'_>) -> Vec<usize> {
         let (mut hits, mut exceptions) = (Vec::new(), Vec::new());
         let mut compare = |candidates: &[usize]| {
             for (pattern, owner, is_exception) in
                 candidates.iter().filter_map(|at| self.patterns.get(*at))
             {
-                if pattern.fits(&names) {
+                if pattern.fits(path.as_written()) {
                     if *is_exception { exceptions.push(*owner) } else { hits.push(*owner) }
                 }
             }
         };
         compare(&self.others);
-        let mut prefix = Vec::new();
-        for (position, name) in names.iter().enumerate() {
-            let start = prefix.len();
-            add_name(&mut prefix, name);
-            if position < PREFIX_NAMES {
-                compare(self.by_prefix.get(&prefix).map_or(&[], Vec::as_slice));
+        for prefix in path.prefixes().take(PREFIX_NAMES) {
+            compare(self.by_prefix.get(prefix).map_or(&[], Vec::as_slice));
+        }
+        if !self.by_any.is_empty() {
+            for name in path.folded() {
+                compare(self.by_any.get(name).map_or(&[], Vec::as_slice));
             }
-            let name = prefix.get(start + 1..).unwrap_or(&[]);
-            compare(self.by_any.get(name).map_or(&[], Vec::as_slice));
         }
         hits.sort_unstable();
         hits.dedup();
         hits.retain(|owner| !exceptions.contains(owner));
         hits
     }
-}
-
-/// Appends a slash and a name in lower case.
-fn add_name(prefix: &mut Vec<u8>, name: &[u8]) {
-    prefix.push(b'/');
-    prefix.extend(name.iter().map(u8::to_ascii_lowercase));
 }
 
 #[cfg(test)]
@@ -312,7 +304,7 @@ mod tests {
         check(pattern).unwrap();
         let shape = expand(pattern, &Places::example()).unwrap();
         let entry = GlobEntry { owner: 0, shape, is_refusal: false, is_exception: false };
-        !GlobIndex::new(&[entry]).unwrap().owners_of(Path::new(path)).is_empty()
+        !GlobIndex::new(&[entry]).unwrap().owners_of(&PathNames::new(Path::new(path))).is_empty()
     }
 
     #[test]
@@ -365,7 +357,8 @@ mod tests {
         assert_eq!(shape, Shape::Tree("/w/[a]*{b}".into()));
         let entry = GlobEntry { owner: 3, shape, is_refusal: false, is_exception: false };
         let index = GlobIndex::new(&[entry]).unwrap();
-        assert_eq!(index.owners_of(Path::new("/w/[a]*{b}/x")), [3]);
-        assert!(index.owners_of(Path::new("/w/ab/x")).is_empty());
+        let owners = |path: &str| index.owners_of(&PathNames::new(Path::new(path)));
+        assert_eq!(owners("/w/[a]*{b}/x"), [3]);
+        assert!(owners("/w/ab/x").is_empty());
     }
 }

@@ -6,6 +6,7 @@ pub mod assignments;
 pub mod commands;
 pub mod globs;
 pub mod hosts;
+pub mod path_names;
 pub mod tokens;
 
 use super::file::located::Located;
