@@ -7,7 +7,9 @@ use std::path::{Component, Path, PathBuf};
 /// A `..` at the root stays at the root, as the kernel does it. `base` must be absolute.
 #[must_use]
 pub fn normalise(base: &Path, path: &Path) -> PathBuf {
-    let mut result = PathBuf::from("/");
+    // A script may name ten thousand paths: one allocation for each, not one for every few names.
+    let mut result = PathBuf::with_capacity(base.as_os_str().len() + path.as_os_str().len() + 2);
+    result.push("/");
     for component in base.join(path).components() {
         match component {
             Component::ParentDir => {
