@@ -39,6 +39,10 @@ pub(crate) enum Streams {
     InputOnly,
 }
 
+/// Makes a program the leader of a session at the terminal, and end with it even where the tests
+/// themselves were started to survive theirs (`nohup`).
+const LEADER: [&str; 4] = ["--default-signal=HUP", "setsid", "--ctty", "--wait"];
+
 impl Pty {
     /// Starts `arguments` with nothing in the environment but what the rig gives and `environment`.
     pub(crate) fn start(
@@ -47,7 +51,7 @@ impl Pty {
         environment: &[(&str, &str)],
         streams: Streams,
     ) -> Self {
-        let mut command = rig.program("setsid", &["--ctty", "--wait", PROGRAM, "--state-dir"]);
+        let mut command = rig.program("env", &[&LEADER[..], &[PROGRAM, "--state-dir"]].concat());
         command.arg(rig.state()).args(arguments).current_dir(rig.work());
         command.env("TERM", "xterm-256color").envs(environment.iter().copied());
         Self::with(command, streams)
@@ -55,8 +59,7 @@ impl Pty {
 
     /// Any program, as the leader of a session at the terminal.
     pub(crate) fn program(rig: &Rig, arguments: &[&str]) -> Self {
-        let fixed = ["--ctty", "--wait"];
-        Self::with(rig.program("setsid", &[&fixed[..], arguments].concat()), Streams::All)
+        Self::with(rig.program("env", &[&LEADER[..], arguments].concat()), Streams::All)
     }
 
     fn with(mut command: Command, streams: Streams) -> Self {
