@@ -54,21 +54,18 @@ pub struct HardLinks {
 
 /// Looks at the names below `roots`, at most `entries_max` of them.
 ///
+/// What masks cover is worked out for the names that matter alone, which most workspaces have none of.
+///
 /// # Errors
-/// If a pattern of a mask cannot be compiled. A directory that cannot be read is left out, and the
-/// answer is then not complete.
+/// If a pattern of a mask that had to be looked at cannot be compiled. A directory that cannot be read
+/// is left out, and the answer is then not complete.
 pub fn hard_links(
     roots: &[PathBuf],
     masks: &[Mask],
     entries_max: u64,
 ) -> Result<HardLinks, io::Error> {
-    let mut compiled = Exceptions::new();
     let mut look = Look {
-        covers: masks
-            .iter()
-            .map(|mask| Cover::new(mask, &mut compiled))
-            .collect::<io::Result<_>>()?,
-        files: BTreeMap::new(),
+        noted: BTreeMap::new(),
         directories: HashSet::new(),
         entries: 0,
         entries_max,
@@ -77,8 +74,14 @@ pub fn hard_links(
     for root in roots {
         look.root(root);
     }
-    look.targets_of_covered_links();
-    Ok(look.findings())
+    let mut found =
+        HardLinks { entries: look.entries, complete: look.complete, ..HardLinks::default() };
+    if !look.noted.is_empty() {
+        let mut coverage = Coverage::new(masks)?;
+        let files = targets_of_covered_links(coverage.judge(look.noted));
+        files.values().for_each(|names| names.tell(&coverage, &mut found));
+    }
+    Ok(found)
 }
 
 /// Exceptions that were read already: the masks of one rule share theirs.
@@ -124,19 +127,23 @@ impl Cover {
     }
 }
 
-/// A file with more than one name.
+/// What tells a file from every other: device and inode.
+type Identity = (u64, u64);
+
+/// What was seen of a file with more than one name, or of a symbolic link.
 #[derive(Default)]
-struct Names {
+struct Noted {
     links: u64,
-    /// Each name, with the number of the mask that covers it.
-    seen: Vec<(PathBuf, Option<usize>)>,
+    is_link: bool,
+    /// Each name, and the root below which it was seen.
+    seen: Vec<(PathBuf, Arc<Path>)>,
 }
 
+/// The walk over names.
 struct Look {
-    covers: Vec<Cover>,
-    files: BTreeMap<(u64, u64), Names>,
+    noted: BTreeMap<Identity, Noted>,
     /// Directories that were looked at: roots may lie in one another.
-    directories: HashSet<(u64, u64)>,
+    directories: HashSet<Identity>,
     entries: u64,
     entries_max: u64,
     complete: bool,
@@ -145,25 +152,11 @@ struct Look {
 impl Look {
     fn root(&mut self, root: &Path) {
         match statat(CWD, root, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(status) => self.entry(None, root, root.as_os_str(), (&status, None)),
+            Ok(status) => self.entry(None, root, root.as_os_str(), (&status, &Arc::from(root))),
             // A grant that is not there grants nothing.
             Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => {}
             Err(_) => self.complete = false,
         }
-    }
-
-    /// The strictest mask over a path: one that hides goes before one that forbids writing.
-    fn covering(&self, path: &Path, above: Option<usize>) -> Option<usize> {
-        let hides = |number: usize| {
-            self.covers.get(number).is_some_and(|cover| cover.kind == MaskKind::Hide)
-        };
-        if above.is_some_and(hides) {
-            return above;
-        }
-        let mut covering = (0..self.covers.len())
-            .filter(|number| self.covers.get(*number).is_some_and(|cover| cover.covers(path)));
-        let own = covering.clone().find(|number| hides(*number)).or_else(|| covering.next());
-        own.filter(|own| above.is_none() || hides(*own)).or(above)
     }
 
     fn entry(
@@ -171,18 +164,12 @@ impl Look {
         parent: Option<&OwnedFd>,
         path: &Path,
         name: &OsStr,
-        (status, above): (&Stat, Option<usize>),
+        (status, root): (&Stat, &Arc<Path>),
     ) {
         match FileType::from_raw_mode(status.st_mode) {
-            FileType::Directory => self.directory(parent, path, name, self.covering(path, above)),
-            FileType::Symlink => {
-                if let Some(covered) = self.covering(path, above) {
-                    self.note(path, status, Some(covered));
-                }
-            }
-            FileType::RegularFile if status.st_nlink > 1 => {
-                self.note(path, status, self.covering(path, above));
-            }
+            FileType::Directory => self.directory(parent, path, name, root),
+            FileType::Symlink => self.note(path, status, root),
+            FileType::RegularFile if status.st_nlink > 1 => self.note(path, status, root),
             FileType::RegularFile
             | FileType::Fifo
             | FileType::Socket
@@ -196,19 +183,14 @@ impl Look {
         clippy::useless_conversion,
         reason = "the width of the numbers differs between machines"
     )]
-    fn note(&mut self, path: &Path, status: &Stat, covered: Option<usize>) {
-        let names = self.files.entry((status.st_dev, status.st_ino)).or_default();
-        names.links = u64::from(status.st_nlink);
-        names.seen.push((path.to_owned(), covered));
+    fn note(&mut self, path: &Path, status: &Stat, root: &Arc<Path>) {
+        let noted = self.noted.entry((status.st_dev, status.st_ino)).or_default();
+        noted.links = u64::from(status.st_nlink);
+        noted.is_link = FileType::from_raw_mode(status.st_mode) == FileType::Symlink;
+        noted.seen.push((path.to_owned(), Arc::clone(root)));
     }
 
-    fn directory(
-        &mut self,
-        parent: Option<&OwnedFd>,
-        path: &Path,
-        name: &OsStr,
-        covered: Option<usize>,
-    ) {
+    fn directory(&mut self, parent: Option<&OwnedFd>, path: &Path, name: &OsStr, root: &Arc<Path>) {
         let depth = path.components().count();
         let Some(directory) = open_directory(parent, name).filter(|_| depth < DEPTH_MAX) else {
             self.complete = false;
@@ -235,69 +217,128 @@ impl Look {
             self.entries += 1;
             let path = path.join(name);
             match statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(status) => self.entry(Some(&directory), &path, name, (&status, covered)),
+                Ok(status) => self.entry(Some(&directory), &path, name, (&status, root)),
                 // It went away, as names of a workspace in use do.
                 Err(rustix::io::Errno::NOENT) => {}
                 Err(_) => self.complete = false,
             }
         }
     }
+}
 
-    /// A covered name may be a symbolic link: then what it leads to is meant.
-    fn targets_of_covered_links(&mut self) {
-        let mut targets = Vec::new();
-        for (path, covered) in self.files.values().flat_map(|names| &names.seen) {
-            let Some(covered) = covered else { continue };
-            let Ok(status) = statat(CWD, path, AtFlags::empty()) else { continue };
-            if FileType::from_raw_mode(status.st_mode) == FileType::RegularFile {
-                targets.push(((status.st_dev, status.st_ino), path.clone(), *covered));
-            }
-        }
-        for (identity, path, covered) in targets {
-            if let Some(names) = self.files.get_mut(&identity)
-                && !names.seen.iter().any(|(name, _)| *name == path)
-            {
-                names.seen.push((path, Some(covered)));
-                // The link itself is no name of the file.
-                names.links += 1;
-            }
-        }
+/// Which masks cover the names that were noted.
+struct Coverage {
+    covers: Vec<Cover>,
+    /// What is known already: the names of one directory share the directories above.
+    known: HashMap<PathBuf, Option<usize>>,
+}
+
+impl Coverage {
+    fn new(masks: &[Mask]) -> io::Result<Self> {
+        let mut compiled = Exceptions::new();
+        let covers = masks.iter().map(|mask| Cover::new(mask, &mut compiled));
+        Ok(Self { covers: covers.collect::<io::Result<_>>()?, known: HashMap::new() })
     }
 
-    fn findings(self) -> HardLinks {
-        let mut found =
-            HardLinks { entries: self.entries, complete: self.complete, ..HardLinks::default() };
-        for names in self.files.values() {
-            let strictest = names
-                .seen
-                .iter()
-                .filter_map(|(name, covered)| Some((name, self.covers.get((*covered)?)?)));
-            let strictest = strictest.min_by_key(|(_, cover)| cover.kind != MaskKind::Hide);
-            if let Some((covered, cover)) = strictest {
-                let open = names.seen.iter().filter(|(_, own)| {
-                    let own = own.and_then(|own| self.covers.get(own));
-                    own.is_none_or(|own| own.kind != cover.kind && own.kind != MaskKind::Hide)
-                });
-                found.second_names.extend(open.map(|(name, _)| SecondName {
-                    name: name.clone(),
-                    covered: covered.clone(),
-                    kind: cover.kind,
-                    reason_id: cover.reason_id.clone(),
-                }));
-            }
-            let all_covered = names.seen.iter().all(|(_, covered)| covered.is_some());
-            // Of an incomplete look nobody can say which names are elsewhere.
-            if self.complete && (names.seen.len() as u64) < names.links && !all_covered {
-                found.elsewhere += 1;
-                let example = names.seen.iter().find(|(_, covered)| covered.is_none());
-                found.examples.extend(
-                    example
-                        .filter(|_| found.examples.len() < EXAMPLES_MAX)
-                        .map(|(name, _)| name.clone()),
-                );
-            }
+    /// Each file with the number of the mask over each of its names. Of symbolic links only those
+    /// count that a mask covers.
+    fn judge(&mut self, noted: BTreeMap<Identity, Noted>) -> BTreeMap<Identity, Names> {
+        let judged = noted.into_iter().filter_map(|(identity, Noted { links, is_link, seen })| {
+            let seen = seen.into_iter().map(|(path, root)| {
+                let covered = self.over(&path, &root);
+                (path, covered)
+            });
+            let seen: Vec<_> = seen.filter(|(_, covered)| covered.is_some() || !is_link).collect();
+            (!seen.is_empty()).then_some((identity, Names { links, seen }))
+        });
+        judged.collect()
+    }
+
+    /// The strictest mask over a path below `root` or over a directory that it lies in.
+    fn over(&mut self, path: &Path, root: &Path) -> Option<usize> {
+        if let Some(known) = self.known.get(path) {
+            return *known;
         }
-        found
+        let parent = path.parent().filter(|_| path != root);
+        let above = parent.and_then(|parent| self.over(parent, root));
+        let covering = self.covering(path, above);
+        self.known.insert(path.to_owned(), covering);
+        covering
+    }
+
+    /// One that hides goes before one that forbids writing.
+    fn covering(&self, path: &Path, above: Option<usize>) -> Option<usize> {
+        let hides = |number: usize| {
+            self.covers.get(number).is_some_and(|cover| cover.kind == MaskKind::Hide)
+        };
+        if above.is_some_and(hides) {
+            return above;
+        }
+        let mut covering = (0..self.covers.len())
+            .filter(|number| self.covers.get(*number).is_some_and(|cover| cover.covers(path)));
+        let own = covering.clone().find(|number| hides(*number)).or_else(|| covering.next());
+        own.filter(|own| above.is_none() || hides(*own)).or(above)
+    }
+}
+
+/// A covered name may be a symbolic link: then what it leads to is meant.
+fn targets_of_covered_links(mut files: BTreeMap<Identity, Names>) -> BTreeMap<Identity, Names> {
+    let mut targets = Vec::new();
+    for (path, covered) in files.values().flat_map(|names| &names.seen) {
+        let Some(covered) = covered else { continue };
+        let Ok(status) = statat(CWD, path, AtFlags::empty()) else { continue };
+        if FileType::from_raw_mode(status.st_mode) == FileType::RegularFile {
+            targets.push(((status.st_dev, status.st_ino), path.clone(), *covered));
+        }
+    }
+    for (identity, path, covered) in targets {
+        if let Some(names) = files.get_mut(&identity)
+            && !names.seen.iter().any(|(name, _)| *name == path)
+        {
+            names.seen.push((path, Some(covered)));
+            // The link itself is no name of the file.
+            names.links += 1;
+        }
+    }
+    files
+}
+
+/// The names of a file with more than one.
+struct Names {
+    links: u64,
+    /// Each name, with the number of the mask that covers it.
+    seen: Vec<(PathBuf, Option<usize>)>,
+}
+
+impl Names {
+    /// Adds what is to be said of the file.
+    fn tell(&self, Coverage { covers, .. }: &Coverage, found: &mut HardLinks) {
+        let strictest =
+            self.seen.iter().filter_map(|(name, covered)| Some((name, covers.get((*covered)?)?)));
+        let strictest = strictest.min_by_key(|(_, cover)| cover.kind != MaskKind::Hide);
+        if let Some((covered, cover)) = strictest {
+            let open = self.seen.iter().filter(|(_, own)| {
+                let own = own.and_then(|own| covers.get(own));
+                own.is_none_or(|own| own.kind != cover.kind && own.kind != MaskKind::Hide)
+            });
+            found.second_names.extend(open.map(|(name, _)| SecondName {
+                name: name.clone(),
+                covered: covered.clone(),
+                kind: cover.kind,
+                reason_id: cover.reason_id.clone(),
+            }));
+        }
+        let all_covered = self.seen.iter().all(|(_, covered)| covered.is_some());
+        // Of an incomplete look nobody can say which names are elsewhere.
+        if found.complete && (self.seen.len() as u64) < self.links && !all_covered {
+            found.elsewhere += 1;
+            let example = self.seen.iter().find(|(_, covered)| covered.is_none());
+            found.examples.extend(
+                example
+                    .filter(|_| found.examples.len() < EXAMPLES_MAX)
+                    .map(|(name, _)| name.clone()),
+            );
+        }
     }
 }
 
