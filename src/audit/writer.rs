@@ -197,6 +197,22 @@ impl AuditWriter {
         self.append_as(body, Flush::WithNext).map(drop)
     }
 
+    /// Appends two records with one flush. A crash leaves both, the first alone, or neither; nothing
+    /// may have happened between them.
+    ///
+    /// # Errors
+    /// As [`Self::append`], for either.
+    pub fn append_both(
+        &mut self,
+        first: &Body,
+        second: &Body,
+    ) -> Result<(Receipt, Receipt), AuditError> {
+        // No receipt leaves this function before the flush behind the second.
+        let first = self.append_as(first, Flush::WithNext)?;
+        let second = self.append_as(second, Flush::Now)?;
+        Ok((first, second))
+    }
+
     fn append_as(&mut self, body: &Body, flush: Flush) -> Result<Receipt, AuditError> {
         self.check_place(body)?;
         if self.since_checkpoint >= self.checkpoint_every && self.state == State::Running {

@@ -15,12 +15,12 @@ pub mod hooks;
 pub mod permission;
 mod record;
 pub mod resolve;
+mod ruling;
 pub mod subject;
 pub mod verdict;
 
-use crate::audit::record::{Body, Stage, Stages};
-use crate::audit::{AuditError, AuditWriter, Receipt};
-use crate::base::digest::Digest;
+use crate::audit::record::{Body, Stage};
+use crate::audit::{AuditError, AuditWriter};
 use crate::call::ToolCall;
 use crate::policy::{BoundPolicy, HookEvent, RoleVerdict};
 use crate::sandbox::SandboxSpec;
@@ -28,11 +28,12 @@ use abort::AbortSignal;
 use cell::CellBase;
 use guardian::Guardian;
 use permission::Permission;
+pub use ruling::{Approved, Judged, Ruling};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 use subject::{Setting, Subject};
-use verdict::{Denied, Trail, Verdict, reason};
+use verdict::{Trail, Verdict, reason};
 
 /// Turns a call into the cell that it will run in. The paths are those that a person approved.
 pub type PlanCell = dyn Fn(&ToolCall, &[PathBuf]) -> SandboxSpec;
@@ -56,71 +57,6 @@ pub struct Chain {
     pub setting: Arc<Setting>,
     /// Name of the person at the terminal, for grant records.
     pub person: String,
-}
-
-/// What became of a call.
-#[derive(Debug)]
-pub enum Ruling {
-    /// It may run, once.
-    Approved(Box<Approved>),
-    /// It may not.
-    Denied(Box<Denied>),
-}
-
-/// A call whose decision is durable. Only the chain makes one; it is neither copied nor made up, and
-/// `tools::execute` takes it by value, so that it is spent once.
-#[derive(Debug)]
-pub struct Approved {
-    subject: Subject,
-    spec: SandboxSpec,
-    spec_digest: Digest,
-    receipt: Receipt,
-    stages: Stages,
-}
-
-impl Approved {
-    /// The call and what is known about it.
-    #[must_use]
-    pub const fn subject(&self) -> &Subject {
-        &self.subject
-    }
-
-    /// The cell that was decided on.
-    #[must_use]
-    pub const fn spec(&self) -> &SandboxSpec {
-        &self.spec
-    }
-
-    /// The digest under which that cell stands in the records.
-    #[must_use]
-    pub const fn spec_digest(&self) -> Digest {
-        self.spec_digest
-    }
-
-    /// The proof of the decision.
-    #[must_use]
-    pub const fn receipt(&self) -> &Receipt {
-        &self.receipt
-    }
-
-    /// What each stage said.
-    #[must_use]
-    pub const fn stages(&self) -> &Stages {
-        &self.stages
-    }
-
-    /// The parts, for the one execution.
-    #[must_use]
-    pub fn into_parts(self) -> (Subject, SandboxSpec, Receipt) {
-        (self.subject, self.spec, self.receipt)
-    }
-}
-
-/// The digest under which a cell's specification stands in the records.
-fn digest_of(spec: &SandboxSpec) -> Digest {
-    // The types hold nothing that JSON cannot; an empty text would still be a digest that no
-    // specification has.
-    Digest::of(&serde_json::to_vec(spec).unwrap_or_default())
 }
 
 /// What the stages found beside their verdicts.
@@ -149,27 +85,28 @@ impl Chain {
         plan: &PlanCell,
         log: &mut AuditWriter,
     ) -> Result<Ruling, AuditError> {
+        self.judge(call, plan).await.record(self, log)
+    }
+
+    /// The first half of [`Self::decide`]: passes the call through the stages. What comes out is no
+    /// permission for anything until it is recorded.
+    pub async fn judge(&mut self, call: ToolCall, plan: &PlanCell) -> Judged {
         let subject = Subject::new(call, &self.setting);
         let mut found = Findings::default();
         self.pass_stages(&subject, &mut found).await;
         let Findings { trail, notes, asked_paths, granted } = found;
         let denied = trail.is_denied();
         let approved_paths = if granted { asked_paths } else { Vec::new() };
-        let spec = (!denied).then(|| plan(&subject.call, &approved_paths));
-        let spec = spec.map(|spec| (digest_of(&spec), spec));
-        let stages = trail.into_stages();
-        for note in &notes {
-            log.append(note).map(drop)?;
-        }
-        let digest = spec.as_ref().map(|(digest, _)| *digest);
-        let record = self.decision_record(&subject, &stages, digest);
-        let receipt = log.append(&Body::Decision(Box::new(record)))?;
-        Ok(match spec {
-            Some((spec_digest, spec)) => {
-                Ruling::Approved(Box::new(Approved { subject, spec, spec_digest, receipt, stages }))
-            }
-            None => Ruling::Denied(Box::new(denied_value(&subject, stages, receipt.sequence()))),
-        })
+        let spec = (!denied).then(|| Arc::new(plan(&subject.call, &approved_paths)));
+        Judged { subject, stages: trail.into_stages(), notes, spec }
+    }
+
+    /// Whether judging a call of `tool` has no effect: no hook runs and nothing is sent to a model. A
+    /// person may be asked.
+    #[must_use]
+    pub fn judges_without_effect(&self, tool: &str) -> bool {
+        let mut hooks = hooks::of(self.policy.hooks(), HookEvent::PreTool, tool);
+        self.guardian.is_none() && hooks.next().is_none()
     }
 
     /// The straight line. A denial ends it; what follows stays "not reached".
@@ -284,18 +221,5 @@ impl Chain {
             guardian.review(task, &subject.call, &subject.arguments, abort).await;
         found.notes.push(Body::Guardian(Box::new(record)));
         found.trail.put(Stage::Guardian, verdict, start.elapsed());
-    }
-}
-
-fn denied_value(subject: &Subject, stages: Stages, sequence: u64) -> Denied {
-    let decisive = stages.denial().map(|(stage, record)| (stage, record.reasons.first().cloned()));
-    let (stage, first) = decisive.unwrap_or((Stage::Abort, None));
-    Denied {
-        call: subject.call.id.clone(),
-        tool: subject.tool().to_owned(),
-        stage,
-        reason: first.unwrap_or_else(|| reason("denied", "a stage denied without a reason")),
-        stages,
-        sequence,
     }
 }

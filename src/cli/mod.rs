@@ -59,6 +59,13 @@ impl CommandError {
 
 type Outcome = Result<Exit, CommandError>;
 
+/// Whether the command line looks like one that starts one program in one cell, so that it pays to
+/// have a child ready. A wrong guess costs a copy of the process, which then ends with it.
+#[must_use]
+pub fn starts_one_cell() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "exec")
+}
+
 /// Reads the command line and carries it out.
 #[must_use]
 pub fn main() -> ExitCode {

@@ -6,11 +6,9 @@ use super::error::RunError;
 use super::opening::{self, RunFacts};
 use super::options::{self, check_role};
 use super::setup::{self, Grounds, Log, open_log};
-use super::{RunConfig, hard_links, signals};
+use super::{RunConfig, hard_links, relay, signals};
 use crate::audit::AuditWriter;
-use crate::audit::record::{
-    Body, End, Exit as RecordedExit, Outcome, Session as SessionRecord, Started,
-};
+use crate::audit::record::{Body, End, Exit as RecordedExit, Outcome, Session as SessionRecord};
 use crate::base::exit::Exit;
 use crate::base::ids::Id;
 use crate::base::text::Untrusted;
@@ -23,22 +21,18 @@ use crate::chain::subject::Setting;
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Chain, Ruling};
 use crate::policy::Diagnostic;
-use crate::sandbox::{self, Enforced, Finished, Program, SetupFailed, Stdin, Step};
+use crate::sandbox::{
+    self, Enforced, Finished, Held, Program, SandboxSpec, SetupFailed, Stdin, Step,
+};
 use crate::session::Scratch;
 use crate::tools::execute::recorded;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
 use std::ffi::OsString;
-use std::io::IsTerminal as _;
 use std::mem::ManuallyDrop;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Exit code for a command whose time was up. Source: `timeout` of GNU coreutils.
 const TIMED_OUT: u8 = 124;
-/// Bytes passed on at once: what a pipe holds.
-const RELAY_BYTES: usize = 64 * 1024;
 /// Exit codes above this say which signal ended a command. Source: POSIX shells.
 const SIGNAL_BASE: i32 = 128;
 
@@ -84,16 +78,12 @@ pub fn exec(
     let grounds = ManuallyDrop::new(setup::grounds(config, None)?);
     check_role(&grounds.policy, config.role.as_deref())?;
     let call = call(argv)?;
-    let (chain, known, _scratch) = chain(config, &grounds, &AbortSignal::new())?;
+    let (mut chain, known, _scratch) = chain(config, &grounds, &AbortSignal::new())?;
     tell(&known);
-    let session = Id::new();
-    let mut log = open_log(&grounds, &session, Log::New)?;
     let warnings = known.warnings.into_iter().chain(known.unseen).collect();
-    let record = session_record(config, &grounds, &session, warnings);
-    // The decision follows at once, and nothing happens before that is flushed.
-    log.append_unflushed(&Body::Session(Box::new(record)))?;
+    let begin = || begin_log(config, &grounds, warnings);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(decide_and_run(chain, (call, argv), &mut log));
+    let (outcome, mut log) = runtime.block_on(decide_and_run(&mut chain, (call, argv), begin))?;
     runtime.shutdown_background();
     let (finish, exit, approved, denied) = match &outcome {
         Ok(ExecOutcome::Ran { exit, .. }) => ("stop", *exit, 1, 0),
@@ -113,33 +103,73 @@ pub fn exec(
     outcome
 }
 
+/// Opens the log and begins it. The decision follows at once, and nothing happens before that is
+/// flushed.
+fn begin_log(
+    config: &RunConfig,
+    grounds: &Grounds,
+    warnings: Vec<String>,
+) -> Result<AuditWriter, RunError> {
+    let session = Id::new();
+    let mut log = open_log(grounds, &session, Log::New)?;
+    let record = session_record(config, grounds, &session, warnings);
+    log.append_unflushed(&Body::Session(Box::new(record)))?;
+    Ok(log)
+}
+
+/// Judges the command, has its cell built while the decision is written down, and lets it start when
+/// that is on the disk. An error of the outer kind leaves no log that could be ended.
 async fn decide_and_run(
-    mut chain: Chain,
+    chain: &mut Chain,
     (call, argv): (ToolCall, &[OsString]),
-    log: &mut AuditWriter,
-) -> Result<ExecOutcome, RunError> {
+    begin_log: impl FnOnce() -> Result<AuditWriter, RunError>,
+) -> Result<(Result<ExecOutcome, RunError>, AuditWriter), RunError> {
     let abort = chain.abort.clone();
     let _listening = signals::listen(&abort)?;
-    let base = Arc::clone(&chain.cell);
-    let argv = argv.to_vec();
-    let plan = move |_call: &ToolCall, approved: &[PathBuf]| {
-        let stdin = if has_no_input() { Stdin::Empty } else { Stdin::Pipe };
+    let plan = plan(Arc::clone(&chain.cell), argv.to_vec());
+    // A log is at hand before anything has an effect. Where judging has none, the cell is begun first.
+    let (judged, held, mut log) = if chain.judges_without_effect(call.request.tool().as_str()) {
+        let judged = chain.judge(call, &plan).await;
+        let held = judged.spec().cloned().map(sandbox::hold);
+        (judged, held, begin_log()?)
+    } else {
+        let log = begin_log()?;
+        let judged = chain.judge(call, &plan).await;
+        let held = judged.spec().cloned().map(sandbox::hold);
+        (judged, held, log)
+    };
+    let ruling = match judged.record_start(chain, &mut log) {
+        Ok(ruling) => ruling,
+        Err(error) => return Ok((Err(error.into()), log)),
+    };
+    let outcome = match ruling {
+        Ruling::Approved(approved) => run_approved(*approved, held, &abort, &mut log).await,
+        Ruling::Denied(denied) => Ok(ExecOutcome::Denied(denied)),
+    };
+    Ok((outcome, log))
+}
+
+/// How the command's cell is made: its streams are the caller's, who may want all of its output.
+fn plan(base: Arc<CellBase>, argv: Vec<OsString>) -> impl Fn(&ToolCall, &[PathBuf]) -> SandboxSpec {
+    move |_call, approved| {
+        let stdin = if relay::has_no_input() { Stdin::Empty } else { Stdin::Pipe };
         let mut spec = base.spec(Program::Exec { argv: argv.clone(), stdin }, approved);
         spec.limits.output_head_bytes = 0;
         spec.limits.output_tail_bytes = 0;
-        // It goes to the caller, who may want all of it.
         spec.limits.output_total_bytes = None;
         spec
-    };
-    let approved = match chain.decide(call, &plan, log).await? {
-        Ruling::Approved(approved) => *approved,
-        Ruling::Denied(denied) => return Ok(ExecOutcome::Denied(denied)),
-    };
+    }
+}
+
+async fn run_approved(
+    approved: Approved,
+    held: Option<Held>,
+    abort: &AbortSignal,
+    log: &mut AuditWriter,
+) -> Result<ExecOutcome, RunError> {
     let id = approved.subject().call.id.clone();
-    let sandbox = Some(approved.spec_digest());
-    log.append(&Body::Started(Started { call: id.clone(), sandbox })).map(drop)?;
     let for_cell = abort.clone();
-    let ran = tokio::task::spawn_blocking(move || run_through(approved, &for_cell)).await;
+    let ran = tokio::task::spawn_blocking(move || run_through(approved, held, &for_cell)).await;
     let finished = ran.map_err(|_panicked| std::io::Error::other("the command's thread ended"))?;
     // The end of the run follows at once.
     log.append_unflushed(&Body::Outcome(Box::new(outcome(id, &finished))))?;
@@ -150,72 +180,27 @@ async fn decide_and_run(
 
 /// Runs the command with our streams joined to its own through pipes: it never holds a descriptor of
 /// ours, least of all a terminal.
-fn run_through(approved: Approved, abort: &AbortSignal) -> Result<Finished, RunError> {
+fn run_through(
+    approved: Approved,
+    held: Option<Held>,
+    abort: &AbortSignal,
+) -> Result<Finished, RunError> {
     let (_subject, spec, _receipt) = approved.into_parts();
-    let mut running = sandbox::launch(&spec).map_err(not_launched)?;
+    // What was approved is what is held: both are the one value that the chain planned.
+    let held = held.filter(|held| Arc::ptr_eq(&spec, held.spec()));
+    let running = held.map_or_else(|| sandbox::launch(&spec), Held::release);
+    let mut running = running.map_err(not_launched)?;
     let stderr = running.take_stderr();
     let (stdin, stdout) = running.take_pipes();
     if let Some(stdin) = stdin {
         // Ends with the process: nobody waits for a writer that the command does not read.
-        drop(std::thread::spawn(move || relay_input(stdin)));
+        drop(std::thread::spawn(move || relay::input(stdin)));
     }
-    let relaying = std::thread::spawn(move || relay_output(stdout, stderr));
+    let relaying = std::thread::spawn(move || relay::output(stdout, stderr));
     let finished = running.wait(abort.for_cell());
     // The tree is gone, so the pipes are at their end.
     drop(relaying.join());
     Ok(finished)
-}
-
-/// Whether nobody can have anything to say to the command: a terminal is never handed on, and the null
-/// device is what a command without input gets anyway.
-fn has_no_input() -> bool {
-    let stdin = std::io::stdin();
-    let null = rustix::fs::makedev(1, 3);
-    let is_null = rustix::fs::fstat(&stdin).is_ok_and(|status| {
-        let kind = rustix::fs::FileType::from_raw_mode(status.st_mode);
-        kind == rustix::fs::FileType::CharacterDevice && status.st_rdev == null
-    });
-    is_null || stdin.is_terminal()
-}
-
-/// Passes both streams on, as they come, until both have ended. One thread is enough for that: a reader
-/// of ours that does not read holds up a command that writes to it, as it would without us.
-fn relay_output(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) {
-    let mut buffer = vec![0_u8; RELAY_BYTES];
-    let mut open: Vec<(OwnedFd, Stream)> = Vec::new();
-    open.extend(stdout.map(|pipe| (pipe, Stream::Output)));
-    open.extend(stderr.map(|pipe| (pipe, Stream::Error)));
-    while !open.is_empty() {
-        let mut ready: Vec<_> = open.iter().map(|(p, _)| PollFd::new(p, PollFlags::IN)).collect();
-        // An interrupted look is followed by reads that find nothing.
-        poll(&mut ready, None).ok();
-        open.retain(|(pipe, stream)| match rustix::io::read(pipe, &mut buffer) {
-            Ok(0) => false,
-            // A reader that went away (`| head`) is no error of ours; the command is told by its pipe.
-            Ok(count) => stream.write(buffer.get(..count).unwrap_or_default()).is_ok(),
-            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
-        });
-    }
-}
-
-/// One of our own streams.
-#[derive(Clone, Copy)]
-enum Stream {
-    Output,
-    Error,
-}
-
-impl Stream {
-    fn write(self, bytes: &[u8]) -> std::io::Result<()> {
-        use std::io::Write as _;
-        match self {
-            Self::Output => {
-                let mut stream = std::io::stdout().lock();
-                stream.write_all(bytes).and_then(|()| stream.flush())
-            }
-            Self::Error => std::io::stderr().lock().write_all(bytes),
-        }
-    }
 }
 
 /// A program that cannot be started is the caller's business; everything else is the cell's.
@@ -227,12 +212,6 @@ fn not_launched(failed: SetupFailed) -> RunError {
         program: crate::base::text::escape(&failed.subject),
         problem: std::io::Error::from_raw_os_error(failed.errno),
     }
-}
-
-/// Passes our input on until it ends or the command does not read.
-fn relay_input(to: OwnedFd) {
-    // A command that ended early is no error of ours.
-    drop(std::io::copy(&mut std::io::stdin(), &mut std::fs::File::from(to)));
 }
 
 fn exit_of(finished: &Finished, cause: StopCause) -> Exit {
@@ -336,7 +315,7 @@ fn chain(
             home: policy.places().home.clone(),
             role: config.role.clone(),
             task: "run one command".to_owned(),
-            input: if has_no_input() { StandardInput::Empty } else { StandardInput::Stream },
+            input: if relay::has_no_input() { StandardInput::Empty } else { StandardInput::Stream },
         }),
         person: options::person(&config.environment),
         policy,

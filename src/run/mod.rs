@@ -14,6 +14,7 @@ pub mod policies;
 mod opening;
 mod options;
 mod recorded;
+mod relay;
 pub mod replay;
 mod resume;
 pub mod setup;

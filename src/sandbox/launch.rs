@@ -1,26 +1,23 @@
-//! Start of a cell, seen from the supervisor: descriptors, a child that takes them, the first report.
-//! Callable from any thread.
+//! Start of a cell, seen from the supervisor: what is refused before the kernel is asked, and what is
+//! tried again where a machine refuses namespaces. Callable from any thread.
 
-use super::enforced::{AtStep, Enforced, SetupFailed, Step};
-use super::running::{Pipes, Running};
-use super::spare::{self, Ready, Spare};
-use super::spec::{Degraded, Identity, Layer, Namespaces, Program, SandboxSpec, Stdin};
-use super::wire::{self, CELL_DESCRIPTORS, ReportReader, SetupReport};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, OFlags};
-use rustix::pipe::{PipeFlags, pipe_with};
+use super::attempt::Attempt;
+use super::enforced::{SetupFailed, Step};
+use super::running::Running;
+use super::spare::Ready;
+use super::spec::{Degraded, Identity, Layer, Namespaces, Program, SandboxSpec};
+use super::wire::Start;
 use std::ffi::CStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 /// Hidden first argument that makes this binary a child.
 pub(super) const CHILD_ARGUMENT: &CStr = c"--stoplog-cell-child";
-/// Time in which a child must report: a grant on a dead network file system must not hang a run.
-const SETUP_TIME_MAX: Duration = Duration::from_secs(30);
+/// This program's file, also after it was replaced.
+pub(super) const OWN_EXECUTABLE: &str = "/proc/self/exe";
 
 /// Whether this machine is known to refuse namespaces, so that later launches do not try again.
 static NAMESPACES_REFUSED: AtomicBool = AtomicBool::new(false);
@@ -33,7 +30,7 @@ pub struct Launcher {
 
 impl Default for Launcher {
     fn default() -> Self {
-        Self { executable: PathBuf::from("/proc/self/exe") }
+        Self { executable: PathBuf::from(OWN_EXECUTABLE) }
     }
 }
 
@@ -61,17 +58,39 @@ impl Launcher {
     /// The step that failed; nothing runs then.
     pub fn launch(&self, spec: &SandboxSpec) -> Result<Running, SetupFailed> {
         check(spec)?;
+        self.go_on(spec, self.first_attempt(spec, Start::AtOnce))
+    }
+
+    /// Starts to build a cell whose program waits, confined, until it is released. What goes wrong
+    /// before is told then.
+    pub fn hold(&self, spec: Arc<SandboxSpec>) -> Held {
+        let attempt = check(&spec).and_then(|()| self.first_attempt(&spec, Start::AtRelease));
+        Held { launcher: self.clone(), spec, attempt }
+    }
+
+    fn first_attempt(&self, spec: &SandboxSpec, start: Start) -> Result<Attempt, SetupFailed> {
         if spec.namespaces == Namespaces::Never || NAMESPACES_REFUSED.load(Ordering::Relaxed) {
-            return self.launch_without_namespaces(spec);
+            return self.attempt_without_namespaces(spec, start);
         }
-        let failed = match self.attempt(spec) {
+        self.attempt(spec, start)
+    }
+
+    /// Waits for the end of an attempt, and makes one more where the machine refuses namespaces and
+    /// the spec can do without.
+    fn go_on(
+        &self,
+        spec: &SandboxSpec,
+        attempt: Result<Attempt, SetupFailed>,
+    ) -> Result<Running, SetupFailed> {
+        let failed = match attempt.and_then(|attempt| attempt.finish(spec)) {
             Err(failed) if refuses_namespaces(&failed) => failed,
             other => return other,
         };
         match needs_namespaces(spec) {
             None => {
                 NAMESPACES_REFUSED.store(failed.step == Step::Namespaces, Ordering::Relaxed);
-                self.launch_without_namespaces(spec)
+                let attempt = self.attempt_without_namespaces(spec, Start::AtOnce)?;
+                attempt.finish(spec)
             }
             Some(reason) if failed.subject.is_empty() => {
                 Err(SetupFailed { subject: reason, ..failed })
@@ -80,26 +99,47 @@ impl Launcher {
         }
     }
 
-    fn launch_without_namespaces(&self, spec: &SandboxSpec) -> Result<Running, SetupFailed> {
+    fn attempt_without_namespaces(
+        &self,
+        spec: &SandboxSpec,
+        start: Start,
+    ) -> Result<Attempt, SetupFailed> {
         if let Some(reason) = needs_namespaces(spec) {
             return Err(SetupFailed::because(Step::Namespaces, reason));
         }
-        self.attempt(&SandboxSpec { namespaces: Namespaces::Never, ..spec.clone() })
+        self.attempt(&SandboxSpec { namespaces: Namespaces::Never, ..spec.clone() }, start)
     }
 
-    fn attempt(&self, spec: &SandboxSpec) -> Result<Running, SetupFailed> {
-        let (ours, theirs) = descriptors(spec)?;
-        let child = spare::take(&self.executable)?;
-        let monitor = match child.become_cell(&theirs) {
-            Ok(monitor) => monitor,
-            // A spare child may have been killed while it waited; a new one has not.
-            Err(_) => Spare::start(&self.executable)?.become_cell(&theirs)?,
-        };
-        drop(theirs);
-        // While the child builds its cell there is nothing else to do here.
-        spare::refill(&self.executable);
-        let enforced = first_report(&ours.setup)?;
-        Running::new(monitor, ours.pipes, enforced, spec)
+    fn attempt(&self, spec: &SandboxSpec, start: Start) -> Result<Attempt, SetupFailed> {
+        Attempt::begin(&self.executable, spec, start)
+    }
+}
+
+/// A cell that is being built, or stands, and whose program waits. Dropping it ends it.
+#[derive(Debug)]
+#[must_use = "its program ends with it, without having run"]
+pub struct Held {
+    launcher: Launcher,
+    spec: Arc<SandboxSpec>,
+    attempt: Result<Attempt, SetupFailed>,
+}
+
+impl Held {
+    /// What the cell is built from.
+    #[must_use]
+    pub const fn spec(&self) -> &Arc<SandboxSpec> {
+        &self.spec
+    }
+
+    /// Lets the program start and waits until it runs or a step failed.
+    ///
+    /// # Errors
+    /// The step that failed; nothing runs then.
+    pub fn release(self) -> Result<Running, SetupFailed> {
+        if let Ok(attempt) = &self.attempt {
+            attempt.release();
+        }
+        self.launcher.go_on(&self.spec, self.attempt)
     }
 }
 
@@ -143,14 +183,16 @@ pub(super) fn needs_namespaces(spec: &SandboxSpec) -> Option<String> {
     if let Some(layer) = spec.require.iter().find(|layer| namespaces.contains(layer)) {
         return Some(format!("`{}` is required, and needs namespaces", layer.name()));
     }
-    let narrowed = spec.grants.iter().any(|inner| {
-        spec.grants.iter().any(|outer| {
-            inner.path != outer.path
-                && inner.path.starts_with(&outer.path)
-                && !outer.access.is_within(inner.access)
+    let narrowed = || {
+        spec.grants.iter().any(|inner| {
+            spec.grants.iter().any(|outer| {
+                inner.path != outer.path
+                    && inner.path.starts_with(&outer.path)
+                    && !outer.access.is_within(inner.access)
+            })
         })
-    });
-    let held_by_view = !spec.masks.is_empty() || narrowed;
+    };
+    let held_by_view = !spec.masks.is_empty() || narrowed();
     match spec.degraded {
         Degraded::Allow => None,
         Degraded::Refuse | Degraded::RefuseAny if held_by_view => {
@@ -168,84 +210,6 @@ fn refuses_namespaces(failed: &SetupFailed) -> bool {
     let refusals =
         [libc::EPERM, libc::EACCES, libc::ENOSYS, libc::ENOSPC, libc::EINVAL, libc::EUSERS];
     failed.step.needs_namespaces() && refusals.contains(&failed.errno)
-}
-
-/// The supervisor's ends.
-struct Ours {
-    setup: OwnedFd,
-    pipes: Pipes,
-}
-
-fn pipe() -> Result<(OwnedFd, OwnedFd), SetupFailed> {
-    pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)
-}
-
-/// Both ends of everything that connects a cell with its supervisor; the child's in the order that
-/// `wire` names.
-fn descriptors(spec: &SandboxSpec) -> Result<(Ours, [OwnedFd; CELL_DESCRIPTORS]), SetupFailed> {
-    let (stdin_ours, stdin) = standard_input(&spec.program)?;
-    let (stdout_ours, stdout) = pipe()?;
-    let (stderr_ours, stderr) = if spec.limits.merge_output {
-        (None, stdout.try_clone().at(Step::Descriptors)?)
-    } else {
-        let (ours, theirs) = pipe()?;
-        (Some(ours), theirs)
-    };
-    let (setup, setup_theirs) = pipe()?;
-    let (outcome, outcome_theirs) = pipe()?;
-    let spec = wire::encode_spec(spec).at(Step::Wire)?;
-    let theirs = [stdin, stdout, stderr, spec, setup_theirs, outcome_theirs];
-    let pipes =
-        Pipes { stdin: stdin_ours, stdout: Some(stdout_ours), stderr: stderr_ours, outcome };
-    Ok((Ours { setup, pipes }, theirs))
-}
-
-/// The program's standard input, and our end when it is a pipe.
-fn standard_input(program: &Program) -> Result<(Option<OwnedFd>, OwnedFd), SetupFailed> {
-    match program {
-        Program::Exec { stdin: Stdin::Bytes(bytes), .. } => {
-            Ok((None, wire::sealed_file("stdin", bytes).at(Step::Descriptors)?))
-        }
-        Program::Exec { stdin: Stdin::Pipe, .. } => {
-            let (theirs, ours) = pipe()?;
-            Ok((Some(ours), theirs))
-        }
-        Program::Exec { stdin: Stdin::Empty, .. }
-        | Program::FileJob { .. }
-        | Program::Acts { .. } => {
-            let null =
-                rustix::fs::open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
-            Ok((None, null.at(Step::Descriptors)?))
-        }
-    }
-}
-
-/// Reads the set-up pipe to its end, which is when the program starts.
-fn first_report(setup: &OwnedFd) -> Result<Enforced, SetupFailed> {
-    let deadline = Instant::now() + SETUP_TIME_MAX;
-    let mut reports = ReportReader::default();
-    let mut enforced = None;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(left).map_err(io::Error::other).at(Step::Silent)?;
-        let mut ready = [PollFd::new(setup, PollFlags::IN)];
-        match poll(&mut ready, Some(&timeout)) {
-            Ok(0) => return Err(SetupFailed::because(Step::Silent, "no report in time")),
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error).at(Step::Silent),
-        }
-        let open = reports.read(setup).at(Step::Wire)?;
-        while let Some(report) = reports.next().at(Step::Wire)? {
-            match report {
-                SetupReport::Enforced(report) => enforced = Some(*report),
-                SetupReport::Failed(failed) => return Err(failed),
-            }
-        }
-        if !open {
-            let silent = || SetupFailed::because(Step::Silent, "the child ended without a report");
-            return enforced.ok_or_else(silent);
-        }
-    }
 }
 
 /// Shuts other processes of the same user out of this one's memory, descriptors and environment.

@@ -12,6 +12,7 @@
 //! What a cell is to be is a [`SandboxSpec`]; what it became is an [`Enforced`]. A machine that
 //! refuses namespaces has no init: the monitor then reaps, and finds survivors by descent.
 
+mod attempt;
 mod capture;
 mod child;
 mod disk;
@@ -31,9 +32,9 @@ pub use capture::Captured;
 pub use child::{Serve, child_entry};
 pub use enforced::{Enforced, LimitsHeld, SetupFailed, Step};
 pub use hard_links::{HardLinks, SecondName, hard_links};
-pub use launch::{Launcher, harden_supervisor};
+pub use launch::{Held, Launcher, harden_supervisor};
 pub use running::{Cancel, Exit, Finished, Resources, Running};
-pub use spare::Ready;
+pub use spare::{Ready, copy_at_start};
 pub use spec::{
     Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
     MaskPattern, Namespaces, Network, Program, SandboxSpec, ScratchFile, Stdin,
@@ -62,4 +63,9 @@ pub fn ready_always() -> Ready {
 /// The step that failed; nothing runs then.
 pub fn launch(spec: &SandboxSpec) -> Result<Running, SetupFailed> {
     Launcher::default().launch(spec)
+}
+
+/// Starts to build a cell from this binary whose program waits, confined, until it is released.
+pub fn hold(spec: std::sync::Arc<SandboxSpec>) -> Held {
+    Launcher::default().hold(spec)
 }

@@ -4,11 +4,16 @@
 //! A spare child does that part while the supervisor reads its policy or waits for its model: it has
 //! shed its descriptors, is not dumpable, and waits. It gets the descriptors of one cell, becomes that
 //! cell, and nothing else ever. It ends when its control socket does, so none outlives the supervisor.
+//!
+//! It is the own binary started again, or, for a command that starts one cell only, a copy of the
+//! process in its first moments, which costs a fraction of that.
 
 use super::enforced::{AtStep, SetupFailed, Step};
-use super::launch::CHILD_ARGUMENT;
+use super::launch::{self, CHILD_ARGUMENT};
 use super::running::Monitor;
-use super::wire::{self, CELL_DESCRIPTORS};
+use super::spec::Program;
+use super::wire::{self, CELL_DESCRIPTORS, INHERITED_DESCRIPTORS, Start};
+use super::{Serve, child, sys};
 use nix::spawn::{PosixSpawnAttr, PosixSpawnFileActions, PosixSpawnFlags, posix_spawn};
 use nix::sys::signal::SigSet;
 use rustix::fd::{AsRawFd, OwnedFd};
@@ -16,9 +21,11 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
 use std::ffi::CStr;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Descriptors for the child are moved above the numbers that they end up at.
@@ -31,43 +38,76 @@ pub(super) struct Spare {
     control: OwnedFd,
     monitor: Monitor,
     executable: PathBuf,
+    made: Made,
+}
+
+/// How a spare child came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// As the binary started again, in a memory of its own.
+    Started,
+    /// As a copy of this process, with its layout of memory.
+    Copied,
 }
 
 impl Spare {
     /// Starts a child by `posix_spawn`, whose cost does not grow with the supervisor's memory and which
     /// runs none of our code between fork and exec.
     pub(super) fn start(executable: &Path) -> Result<Self, SetupFailed> {
-        let (control, control_theirs) =
-            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-                .at(Step::Descriptors)?;
-        let (lifeline_theirs, lifeline) = pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)?;
-        let flags = OFlags::RDWR | OFlags::CLOEXEC;
-        let null = rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::Descriptors)?;
-        // The order is the numbering that `wire` names; what is not known yet is the null device.
-        let theirs = [&null, &null, &null, &control_theirs, &null, &null, &lifeline_theirs];
-        let pid = spawn(executable, &theirs)?;
-        let monitor = Monitor::new(pid, lifeline);
-        Ok(Self { control, monitor, executable: executable.to_owned() })
+        let Ends { control, lifeline, theirs } = ends()?;
+        let monitor = Monitor::new(spawn(executable, &theirs)?, lifeline);
+        Ok(Self { control, monitor, executable: executable.to_owned(), made: Made::Started })
     }
 
-    /// Hands over the descriptors of a cell, in the order of [`wire::receive_descriptors`].
+    /// Hands over the descriptors of a cell, in the order of [`wire::receive_descriptors`]. The socket
+    /// that is returned is the one on which a held program is released; its end ends such a program.
     pub(super) fn become_cell(
         self,
         descriptors: &[OwnedFd; CELL_DESCRIPTORS],
-    ) -> Result<Monitor, SetupFailed> {
-        wire::send_descriptors(&self.control, descriptors).at(Step::Wire)?;
-        Ok(self.monitor)
+        start: Start,
+    ) -> Result<(Monitor, OwnedFd), SetupFailed> {
+        wire::send_descriptors(&self.control, descriptors, start).at(Step::Wire)?;
+        Ok((self.monitor, self.control))
     }
 }
 
-fn spawn(executable: &Path, theirs: &[&OwnedFd]) -> Result<rustix::process::Pid, SetupFailed> {
+/// Both ends of what connects a waiting child with its supervisor.
+struct Ends {
+    control: OwnedFd,
+    lifeline: OwnedFd,
+    /// In the order of the numbers that `wire` names; what is not known yet is the null device.
+    theirs: [OwnedFd; INHERITED_DESCRIPTORS],
+}
+
+/// All are above the numbers that the child's end up at.
+fn ends() -> Result<Ends, SetupFailed> {
+    let (control, control_theirs) =
+        socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
+            .at(Step::Descriptors)?;
+    let (lifeline_theirs, lifeline) = pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)?;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let null = rustix::fs::open("/dev/null", flags, Mode::empty()).at(Step::Descriptors)?;
+    let raise = |descriptor: &OwnedFd| {
+        fcntl_dupfd_cloexec(descriptor, DESCRIPTOR_FLOOR).at(Step::Descriptors)
+    };
+    Ok(Ends {
+        control: raise(&control)?,
+        lifeline: raise(&lifeline)?,
+        theirs: [
+            raise(&null)?,
+            raise(&null)?,
+            raise(&null)?,
+            raise(&control_theirs)?,
+            raise(&null)?,
+            raise(&null)?,
+            raise(&lifeline_theirs)?,
+        ],
+    })
+}
+
+fn spawn(executable: &Path, theirs: &[OwnedFd; INHERITED_DESCRIPTORS]) -> Result<Pid, SetupFailed> {
     let mut actions = PosixSpawnFileActions::init().map_err(io::Error::from).at(Step::Spawn)?;
-    let raised = theirs
-        .iter()
-        .map(|descriptor| fcntl_dupfd_cloexec(descriptor, DESCRIPTOR_FLOOR))
-        .collect::<Result<Vec<_>, _>>()
-        .at(Step::Descriptors)?;
-    for (number, descriptor) in (0..).zip(&raised) {
+    for (number, descriptor) in (0..).zip(theirs) {
         actions
             .add_dup2(descriptor.as_raw_fd(), number)
             .map_err(io::Error::from)
@@ -78,8 +118,45 @@ fn spawn(executable: &Path, theirs: &[&OwnedFd]) -> Result<rustix::process::Pid,
     let pid = posix_spawn::<_, &CStr, &CStr>(executable, &actions, &attributes, &arguments, &[])
         .map_err(io::Error::from)
         .at(Step::Spawn)?;
-    rustix::process::Pid::from_raw(pid.as_raw())
+    Pid::from_raw(pid.as_raw())
         .ok_or_else(|| SetupFailed::because(Step::Spawn, "the kernel gave no process id"))
+}
+
+/// Copies this process, which must have done nothing yet, into a spare child for the first launch of
+/// this binary. In the copy it returns only when that child's life is over, with its exit code.
+///
+/// The copy has no exec that would give it a memory of its own, so it sheds what it shares instead:
+/// its arguments and its environment are overwritten before anything else, every signal is as after an
+/// exec, and its descriptors are those of any other spare child. The places of its memory are known
+/// to whoever knows the supervisor's; so it is taken only for the launch of a program, which brings
+/// its own by exec, and never for a file job, which reads hostile bytes.
+#[must_use]
+pub fn copy_at_start(serve: Serve) -> Option<ExitCode> {
+    // A copy that cannot be made is no error: the launch then starts the binary again, or reports.
+    // Set before, so that the copy is never within reach of others of the same user.
+    launch::harden_supervisor().ok()?;
+    let Ends { control, lifeline, theirs } = ends().ok()?;
+    match sys::copy_process(0).ok()? {
+        Some(pid) => {
+            let monitor = Monitor::new(pid, lifeline);
+            let executable = PathBuf::from(launch::OWN_EXECUTABLE);
+            pool().spare = Some(Spare { control, monitor, executable, made: Made::Copied });
+            None
+        }
+        None => {
+            drop((control, lifeline));
+            let placed = sys::place_descriptors(&theirs);
+            drop(theirs);
+            let shed = placed.and_then(|()| sys::forget_start()).and_then(|()| reset_signals());
+            Some(if shed.is_ok() { child::wait_for_cell(serve) } else { ExitCode::FAILURE })
+        }
+    }
+}
+
+/// What an exec does with handlers, and what `spawn_attributes` asks for.
+fn reset_signals() -> io::Result<()> {
+    sys::default_signals()?;
+    SigSet::empty().thread_set_mask().map_err(io::Error::from)
 }
 
 /// Every signal at its default and none blocked, whatever the supervisor has done to its own.
@@ -152,11 +229,15 @@ impl Drop for Ready {
     }
 }
 
-/// A child for a cell of `executable`: the spare one, or a new one.
-pub(super) fn take(executable: &Path) -> Result<Spare, SetupFailed> {
+/// A child for a cell of `executable` that is to run `program`: the spare one, or a new one.
+pub(super) fn take(executable: &Path, program: &Program) -> Result<Spare, SetupFailed> {
+    let brings_own_memory = matches!(program, Program::Exec { .. });
+    let fits = |spare: &Spare| {
+        spare.executable == executable && (spare.made == Made::Started || brings_own_memory)
+    };
     let mut pool = pool();
     match pool.spare.take() {
-        Some(spare) if spare.executable == executable => Ok(spare),
+        Some(spare) if fits(&spare) => Ok(spare),
         other => {
             pool.spare = other;
             drop(pool);

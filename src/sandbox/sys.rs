@@ -87,6 +87,52 @@ pub(super) fn take_inherited(number: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(number) })
 }
 
+/// Puts copies of `descriptors` at the numbers from 0 on, whatever was there.
+pub(super) fn place_descriptors(descriptors: &[OwnedFd]) -> io::Result<()> {
+    for (number, descriptor) in (0..).zip(descriptors) {
+        // SAFETY: called in a copy of a process that has done nothing yet, whose Rust values own no
+        // descriptor but those of the caller, all above the numbers that are taken here.
+        check(unsafe { libc::dup2(descriptor.as_raw_fd(), number) }.into())?;
+    }
+    Ok(())
+}
+
+/// Gives every signal its default action, but for those that the runtime answers: a broken pipe, and
+/// the faults that tell of a full stack.
+pub(super) fn default_signals() -> io::Result<()> {
+    let kept = [libc::SIGPIPE, libc::SIGSEGV, libc::SIGBUS, libc::SIGKILL, libc::SIGSTOP];
+    for signal in (1..=libc::SIGRTMAX()).filter(|signal| !kept.contains(signal)) {
+        // SAFETY: the default action runs no code of ours. The numbers that the C library keeps for
+        // itself are refused, which changes nothing.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    Ok(())
+}
+
+/// Overwrites the arguments and the environment that this process was started with, where the kernel
+/// shows them to others. Source of the fields: proc_pid_stat(5), `arg_start` to `env_end`.
+pub(super) fn forget_start() -> io::Result<()> {
+    const BEHIND_NAME: usize = 45;
+    let unknown = || io::Error::other("the kernel does not tell where the arguments lie");
+    let text = std::fs::read_to_string("/proc/self/stat")?;
+    let (_, fields) = text.rsplit_once(')').ok_or_else(unknown)?;
+    let numbers = fields.split_ascii_whitespace().skip(BEHIND_NAME).take(4);
+    let numbers: Vec<usize> =
+        numbers.map(str::parse).collect::<Result<_, _>>().map_err(|_number| unknown())?;
+    let [arguments, arguments_end, environment, environment_end] =
+        <[usize; 4]>::try_from(numbers).map_err(|_fields| unknown())?;
+    for (start, end) in [(arguments, arguments_end), (environment, environment_end)] {
+        let length = end.checked_sub(start).filter(|_| start > 0).ok_or_else(unknown)?;
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(start);
+        // SAFETY: the kernel says that the bytes it put on this process's stack lie there, writable,
+        // for as long as it lives. The process has one thread. No Rust reference to them exists: the
+        // library keeps the addresses of the strings and copies at each reading, and what it reads
+        // from now on are empty strings.
+        unsafe { start.write_bytes(0, length) };
+    }
+    Ok(())
+}
+
 /// Version of Landlock's interface, or the error that says that there is none.
 pub(super) fn landlock_abi() -> io::Result<i32> {
     const VERSION: u32 = 1;

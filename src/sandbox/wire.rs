@@ -34,12 +34,30 @@ pub(super) const SETUP_DESCRIPTOR: i32 = 4;
 pub(super) const OUTCOME_DESCRIPTOR: i32 = 5;
 /// Read end of the lifeline: orders, and end of file when the supervisor is gone.
 pub(super) const LIFELINE_DESCRIPTOR: i32 = 6;
+/// Descriptors that a child has from its start.
+pub(super) const INHERITED_DESCRIPTORS: usize = 7;
 /// First number that nothing of ours is at.
 pub(super) const FIRST_FREE_DESCRIPTOR: u32 = 7;
 
 /// What the control socket brings: standard input, output and error, the spec, and the write ends of
 /// the set-up and the outcome pipe.
 pub(super) const CELL_DESCRIPTORS: usize = 6;
+
+/// When a program may start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Start {
+    /// As soon as its cell stands.
+    AtOnce,
+    /// When the supervisor says so, on the socket that brought the descriptors.
+    AtRelease,
+}
+
+/// What comes with the descriptors: no word is waited for.
+const AT_ONCE: u8 = b'c';
+/// What comes with the descriptors: the word to start follows.
+const AT_RELEASE: u8 = b'h';
+/// The word to start.
+const RELEASE: u8 = b'r';
 
 /// Order on the lifeline: tell every process of the tree to end.
 pub(super) const ORDER_END: u8 = b'T';
@@ -116,13 +134,18 @@ pub(super) fn sealed_file(name: &str, content: &[u8]) -> io::Result<OwnedFd> {
 pub(super) fn send_descriptors(
     to: impl AsFd,
     descriptors: &[OwnedFd; CELL_DESCRIPTORS],
+    start: Start,
 ) -> io::Result<()> {
+    let word = match start {
+        Start::AtOnce => AT_ONCE,
+        Start::AtRelease => AT_RELEASE,
+    };
     let borrowed = descriptors.each_ref().map(AsFd::as_fd);
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
     let mut rights = SendAncillaryBuffer::new(&mut space);
     rights.push(SendAncillaryMessage::ScmRights(&borrowed));
     loop {
-        match sendmsg(&to, &[IoSlice::new(b"c")], &mut rights, SendFlags::NOSIGNAL) {
+        match sendmsg(&to, &[IoSlice::new(&[word])], &mut rights, SendFlags::NOSIGNAL) {
             Err(Errno::INTR) => {}
             other => return Ok(other.map(drop)?),
         }
@@ -132,7 +155,7 @@ pub(super) fn send_descriptors(
 /// Waits for the descriptors of a cell; `None` when there will be none.
 pub(super) fn receive_descriptors(
     from: impl AsFd,
-) -> io::Result<Option<[OwnedFd; CELL_DESCRIPTORS]>> {
+) -> io::Result<Option<([OwnedFd; CELL_DESCRIPTORS], Start)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0_u8; 1];
@@ -149,7 +172,37 @@ pub(super) fn receive_descriptors(
         let RecvAncillaryMessage::ScmRights(descriptors) = message else { return None };
         <[OwnedFd; CELL_DESCRIPTORS]>::try_from(descriptors.collect::<Vec<_>>()).ok()
     });
-    received.map(Some).ok_or_else(|| io::Error::other("the cell's descriptors did not arrive"))
+    // Whatever is not understood waits for a word.
+    let start = if byte == [AT_ONCE] { Start::AtOnce } else { Start::AtRelease };
+    received
+        .map(|received| Some((received, start)))
+        .ok_or_else(|| io::Error::other("the cell's descriptors did not arrive"))
+}
+
+/// Lets a held program start.
+pub(super) fn send_release(to: impl AsFd) -> io::Result<()> {
+    loop {
+        match rustix::net::send(&to, &[RELEASE], SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
+/// Waits for the word to start.
+///
+/// # Errors
+/// It will not come.
+pub(super) fn await_release(from: impl AsFd) -> io::Result<()> {
+    let mut word = [0_u8; 1];
+    loop {
+        match rustix::io::read(&from, &mut word) {
+            Err(Errno::INTR) => {}
+            Ok(1) if word == [RELEASE] => return Ok(()),
+            Ok(_) => return Err(io::Error::other("the supervisor did not let the program start")),
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Encodes a spec for the child.

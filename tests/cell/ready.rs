@@ -1,8 +1,11 @@
-//! A child that waits before it is known what it will be.
+//! A child that waits before it is known what it will be, and a program that waits in its cell for the
+//! word to start.
 
-use crate::rig::{Rig, script, shown, stdout, wait_until};
+use crate::rig::{Rig, launcher, script, shown, stdout, wait_until};
 use std::path::Path;
-use stoplog::sandbox::{Cancel, Launcher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use stoplog::sandbox::{Cancel, Exit, Held, Launcher, Program, SandboxSpec, Stdin, Step};
 
 /// Children of this process that were started as `executable`.
 fn waiting(executable: &Path) -> Vec<i32> {
@@ -55,4 +58,56 @@ fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
     assert_eq!(stdout(&run("echo three")), "three\n");
     drop(always);
     assert_eq!(waiting(&executable), [0; 0], "none is left behind");
+}
+
+fn hold(rig: &Rig, text: &str) -> Held {
+    launcher().hold(Arc::new(SandboxSpec { program: script(text), ..rig.spec.clone() }))
+}
+
+#[test]
+fn a_held_program_starts_with_the_word_and_not_before() {
+    let rig = Rig::new();
+    let ran = rig.workspace().join("ran");
+    let held = hold(&rig, "touch ran; echo done");
+    // Far longer than the cell takes to stand.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!ran.exists(), "it waits");
+    let finished = held.release().unwrap().wait(&Cancel::new());
+    assert_eq!(stdout(&finished), "done\n", "{}", shown(&finished));
+    assert!(ran.exists());
+    // The word may come before the cell stands.
+    let finished = hold(&rig, "rm ran; exit 3").release().unwrap().wait(&Cancel::new());
+    assert_eq!(finished.exit, Exit::Code(3), "{}", shown(&finished));
+    assert!(!ran.exists());
+}
+
+#[test]
+fn a_held_program_that_is_let_go_never_runs_and_leaves_nothing() {
+    let rig = Rig::new();
+    let ran = rig.workspace().join("ran");
+    for wait in [0, 1, 3, 10, 100] {
+        let held = hold(&rig, "touch ran; sleep 60");
+        std::thread::sleep(Duration::from_millis(wait));
+        let start = Instant::now();
+        drop(held);
+        assert!(start.elapsed() < Duration::from_secs(5), "after {wait} ms");
+        std::thread::sleep(Duration::from_millis(20));
+        assert!(!ran.exists(), "after {wait} ms");
+    }
+    // The same script runs where it is released.
+    let running = hold(&rig, "touch ran; sleep 60").release().unwrap();
+    wait_until("the effect", || ran.exists());
+    drop(running);
+}
+
+#[test]
+fn what_goes_wrong_with_a_held_cell_is_told_when_it_is_released() {
+    let mut rig = Rig::new();
+    rig.spec.cwd = rig.outside();
+    let failed = hold(&rig, "true").release().unwrap_err();
+    assert_eq!(failed.step, Step::WorkingDirectory, "{failed}");
+    let program = Program::Exec { argv: Vec::new(), stdin: Stdin::Empty };
+    let nothing = SandboxSpec { program, ..rig.spec.clone() };
+    let failed = launcher().hold(Arc::new(nothing)).release().unwrap_err();
+    assert_eq!(failed.step, Step::Spec, "{failed}");
 }

@@ -12,6 +12,7 @@
 mod bad_input;
 mod bugs;
 mod completion;
+mod copied;
 mod documents;
 mod exits;
 mod hostile;

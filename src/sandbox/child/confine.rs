@@ -9,7 +9,7 @@ use super::landlock::{self, Rule, Tcp};
 use super::metadata::Places;
 use super::privileges::{self, Ids};
 use super::view::{self, View};
-use super::{Serve, grants, sys};
+use super::{Gate, Serve, grants, sys};
 use crate::base::limits::PROCESSES_MAX;
 use crate::sandbox::probe;
 use nix::errno::Errno;
@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct Program<'a> {
     pub(super) spec: &'a SandboxSpec,
     pub(super) serve: Serve,
+    pub(super) gate: &'a Gate,
     pub(super) limits: LimitsHeld,
 }
 
@@ -263,6 +264,7 @@ fn limit(limits: &Limits, held: LimitsHeld, counted_alone: bool) -> io::Result<(
 }
 
 fn run(program: &Program<'_>, view: bool) -> Result<i32, SetupFailed> {
+    program.gate.pass()?;
     match &program.spec.program {
         spec::Program::Exec { argv, .. } => match exec(argv, &environment(program.spec, view)?) {
             Err(failed) => Err(failed),

@@ -20,7 +20,8 @@ mod sweep;
 mod view;
 
 use super::enforced::{AtStep, SetupFailed, Step};
-use super::{launch, sys, wire};
+use super::wire::{self, Start};
+use super::{launch, sys};
 use rustix::fd::OwnedFd;
 use rustix::io::{DupFlags, dup3};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
@@ -38,6 +39,11 @@ pub fn child_entry(serve: Serve) -> Option<ExitCode> {
     (first.as_encoded_bytes() == launch::CHILD_ARGUMENT.to_bytes()).then(|| monitor::run(serve))
 }
 
+/// Waits for a cell to become, in a process that has the descriptors of such a child already.
+pub(super) fn wait_for_cell(serve: Serve) -> ExitCode {
+    monitor::run(serve)
+}
+
 /// The ends of the pipes to the supervisor, at their fixed numbers.
 struct Inherited {
     setup: OwnedFd,
@@ -45,20 +51,30 @@ struct Inherited {
     lifeline: OwnedFd,
 }
 
+/// Where the program waits, confined already, for the word to start.
+struct Gate(Option<OwnedFd>);
+
+impl Gate {
+    /// Returns when the program may start.
+    fn pass(&self) -> Result<(), SetupFailed> {
+        self.0.as_ref().map_or(Ok(()), |control| wire::await_release(control).at(Step::Wire))
+    }
+}
+
 impl Inherited {
-    /// Waits for the descriptors of a cell and puts them where they belong; with them comes the spec.
-    /// `None` when this child is not needed.
-    fn wait() -> Result<Option<(Self, OwnedFd)>, SetupFailed> {
+    /// Waits for the descriptors of a cell and puts them where they belong; with them come the spec and
+    /// whether the program waits once more. `None` when this child is not needed.
+    fn wait() -> Result<Option<(Self, OwnedFd, Gate)>, SetupFailed> {
         let control = sys::take_inherited(wire::CONTROL_DESCRIPTOR).at(Step::Wire)?;
         let mut inherited = Self {
             setup: sys::take_inherited(wire::SETUP_DESCRIPTOR).at(Step::Wire)?,
             outcome: sys::take_inherited(wire::OUTCOME_DESCRIPTOR).at(Step::Wire)?,
             lifeline: sys::take_inherited(wire::LIFELINE_DESCRIPTOR).at(Step::Wire)?,
         };
-        let Some(received) = wire::receive_descriptors(&control).at(Step::Wire)? else {
+        let Some((received, start)) = wire::receive_descriptors(&control).at(Step::Wire)? else {
             return Ok(None);
         };
-        drop(control);
+        let gate = Gate((start == Start::AtRelease).then_some(control));
         let [stdin, stdout, stderr, spec, setup, outcome] = received;
         // First of all the way to tell what fails.
         dup3(&setup, &mut inherited.setup, DupFlags::CLOEXEC).at(Step::Descriptors)?;
@@ -66,7 +82,7 @@ impl Inherited {
         dup2_stdin(&stdin).at(Step::Descriptors)?;
         dup2_stdout(&stdout).at(Step::Descriptors)?;
         dup2_stderr(&stderr).at(Step::Descriptors)?;
-        Ok(Some((inherited, spec)))
+        Ok(Some((inherited, spec, gate)))
     }
 }
 

@@ -12,7 +12,7 @@ use super::groups::ControlGroup;
 use super::init::{self, Orders, Start};
 use super::privileges::Ids;
 use super::sentinel::Sentinel;
-use super::{Inherited, Serve, release_standard_streams, sweep, sys};
+use super::{Gate, Inherited, Serve, release_standard_streams, sweep, sys};
 use nix::sched::{CloneFlags, setns, unshare};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
@@ -29,9 +29,9 @@ use std::process::ExitCode;
 pub(super) fn run(serve: Serve) -> ExitCode {
     let waited = stand_apart().map(|()| EarlyNetwork::make()).and_then(|network| {
         let inherited = Inherited::wait()?;
-        Ok(inherited.map(|(inherited, spec)| (inherited, spec, network)))
+        Ok(inherited.map(|(inherited, spec, gate)| (inherited, spec, gate, network)))
     });
-    let (inherited, spec, network) = match waited {
+    let (inherited, spec, gate, network) = match waited {
         Ok(Some(taken)) => taken,
         Ok(None) => return ExitCode::SUCCESS,
         // There is nobody to tell yet; the supervisor sees that the pipes end.
@@ -41,12 +41,13 @@ pub(super) fn run(serve: Serve) -> ExitCode {
     let wires = Wires { setup: &setup, outcome: &outcome, lifeline: &lifeline };
     let started = wire::decode_spec(spec).at(Step::Wire).and_then(|spec| {
         let network = network.settle(&spec)?;
-        let watched = supervise(&spec, network, wires, serve)?;
+        let inside = Inside { serve, gate: &gate };
+        let watched = supervise(&spec, network, wires, inside)?;
         Ok((watched, spec.quarantine))
     });
     match started {
         Ok((watched, quarantine)) => {
-            drop(setup);
+            drop((setup, gate));
             watched.until_over(quarantine.as_deref(), &outcome, &lifeline)
         }
         Err(failed) => {
@@ -62,6 +63,12 @@ pub(super) struct Wires<'a> {
     pub(super) setup: &'a OwnedFd,
     pub(super) outcome: &'a OwnedFd,
     pub(super) lifeline: &'a OwnedFd,
+}
+
+/// What the program's own process needs beside the spec.
+struct Inside<'a> {
+    serve: Serve,
+    gate: &'a Gate,
 }
 
 /// A started cell.
@@ -133,10 +140,10 @@ fn supervise(
     spec: &SandboxSpec,
     network: NetworkNamespace,
     wires: Wires<'_>,
-    serve: Serve,
+    Inside { serve, gate }: Inside<'_>,
 ) -> Result<Watched, SetupFailed> {
     let group = ControlGroup::create(&spec.limits);
-    let program = Program { spec, serve, limits: group.held() };
+    let program = Program { spec, serve, gate, limits: group.held() };
     match spec.namespaces {
         Namespaces::Auto => {
             let (names, names_theirs) = pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)?;
