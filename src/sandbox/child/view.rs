@@ -21,11 +21,14 @@ use rustix::mount::{
     OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
     mount_change, move_mount, open_tree, unmount,
 };
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 /// Devices that every program may use.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
@@ -51,6 +54,9 @@ pub(super) struct Ground {
     memory: OwnedFd,
     root: OwnedFd,
     grants: Vec<Granted>,
+    /// Directories in memory that are this process's alone until the program starts, by their path in
+    /// the root: what is made in them needs no second look.
+    own: RefCell<BTreeMap<PathBuf, Rc<OwnedFd>>>,
 }
 
 /// Builds the view and makes it this process's root.
@@ -61,8 +67,7 @@ pub(super) fn build(spec: &SandboxSpec) -> Result<View, SetupFailed> {
     let sources = sources(&grants)?;
     let tmp = spec.private_tmp.as_deref().map(|path| private_tmp(path, spec)).transpose()?;
     let devices = device_sources()?;
-    let (memory, root) = ground(&grants).at(Step::View)?;
-    let ground = Ground { memory, root, grants };
+    let ground = Ground::new(grants).at(Step::View)?;
     ground.temporary(tmp).at(Step::View)?;
     ground.scratch(spec).at(Step::View)?;
     ground.granted(sources)?;
@@ -121,16 +126,29 @@ pub(super) fn attach(tree: &OwnedFd, place: impl AsFd) -> io::Result<()> {
     Ok(move_mount(tree, "", place, "", flags)?)
 }
 
-fn sources(grants: &[Granted]) -> Result<Vec<OwnedFd>, SetupFailed> {
-    let source = |granted: &Granted| {
+/// A tree for each grant; `None` where the tree of an outer one shows the same.
+fn sources(grants: &[Granted]) -> Result<Vec<Option<OwnedFd>>, SetupFailed> {
+    let source = |(number, granted): (usize, &Granted)| {
+        if is_shown_already(granted, grants.get(..number).unwrap_or_default()) {
+            return Ok(None);
+        }
         let mut flags = attributes(granted.access);
         if granted.real.starts_with("/dev") {
             flags &= !MountAttrFlags::MOUNT_ATTR_NODEV;
         }
         copy_tree(&granted.node, Path::new(""), flags, true)
+            .map(Some)
             .about(Step::Grant, || granted.real.display().to_string())
     };
-    grants.iter().map(source).collect()
+    grants.iter().enumerate().map(source).collect()
+}
+
+/// Whether a grant lies in one of the `outer` with the same access. Below a writable one it still needs
+/// a mount: a name that is a mount point cannot be renamed away.
+fn is_shown_already(granted: &Granted, outer: &[Granted]) -> bool {
+    !granted.access.writes()
+        && !granted.real.starts_with("/dev")
+        && covering(outer, &granted.real).is_some_and(|outer| outer.access == granted.access)
 }
 
 fn private_tmp(path: &Path, spec: &SandboxSpec) -> Result<OwnedFd, SetupFailed> {
@@ -189,6 +207,15 @@ fn new_file_system(
 }
 
 impl Ground {
+    fn new(grants: Vec<Granted>) -> io::Result<Self> {
+        let (memory, root) = ground(&grants)?;
+        let mut own = BTreeMap::new();
+        if grants.first().is_none_or(|granted| granted.real != Path::new("/")) {
+            own.insert(PathBuf::from("/"), Rc::new(root.try_clone()?));
+        }
+        Ok(Self { memory, root, grants, own: RefCell::new(own) })
+    }
+
     /// A copy of a new directory of the memory file system, writable by the cell.
     fn memory_directory(&self, name: &str, ids: Option<Ids>) -> io::Result<OwnedFd> {
         mkdirat(&self.memory, name, Mode::from_raw_mode(0o700))?;
@@ -215,13 +242,13 @@ impl Ground {
             None => self.memory_directory("tmp", None)?,
         };
         let second = copy_tree(&tmp, Path::new(""), MountAttrFlags::empty(), true);
-        attach(&tmp, self.place(Path::new("/tmp"), true)?)?;
+        self.attach(&tmp, Path::new("/tmp"), true)?;
         // A detached tree can be copied by newer kernels alone; an attached one by all.
         let second = match second {
             Ok(second) => second,
             Err(_) => copy_tree(&tmp, Path::new(""), MountAttrFlags::empty(), true)?,
         };
-        attach(&second, self.place(Path::new("/var/tmp"), true)?)
+        self.attach(&second, Path::new("/var/tmp"), true)
     }
 
     fn scratch(&self, spec: &SandboxSpec) -> io::Result<()> {
@@ -233,37 +260,37 @@ impl Ground {
                 let (uid, gid) = ids.owner();
                 rustix::fs::fchown(&made, Some(uid), Some(gid))?;
             }
-            attach(&tree, self.place(path, true)?)?;
+            self.attach(&tree, path, true)?;
+            self.own.borrow_mut().insert(path.clone(), Rc::new(tree));
         }
         Ok(())
     }
 
-    fn granted(&self, sources: Vec<OwnedFd>) -> Result<(), SetupFailed> {
+    fn granted(&self, sources: Vec<Option<OwnedFd>>) -> Result<(), SetupFailed> {
         for (granted, source) in self.grants.iter().zip(sources) {
-            if granted.real == Path::new("/") {
-                continue;
-            }
-            let subject = || granted.given.display().to_string();
-            let place = self.place(&granted.real, granted.directory).about(Step::Grant, subject)?;
-            attach(&source, place).about(Step::Grant, subject)?;
+            let Some(source) = source.filter(|_| granted.real != Path::new("/")) else { continue };
+            self.attach(&source, &granted.real, granted.directory)
+                .about(Step::Grant, || granted.given.display().to_string())?;
         }
         // After all are in place, so that a link inside a grant is seen to exist.
         for granted in self.grants.iter().filter(|granted| granted.given != granted.real) {
-            let subject = || granted.given.display().to_string();
-            self.spell_out(&granted.given).about(Step::Grant, subject)?;
+            self.spell_out(granted).about(Step::Grant, || granted.given.display().to_string())?;
         }
         Ok(())
     }
 
     /// Makes the links that lead from a path as given to where it really is.
-    fn spell_out(&self, given: &Path) -> io::Result<()> {
-        let mut path = given.to_owned();
+    fn spell_out(&self, granted: &Granted) -> io::Result<()> {
+        let mut path = granted.given.clone();
         for _ in 0..LINKS_MAX {
+            if path == granted.real {
+                return Ok(());
+            }
             let Some((link, target, rest)) = first_link(&path)? else { return Ok(()) };
             if covering(&self.grants, &link).is_none() {
                 let parent = link.parent().unwrap_or(Path::new("/"));
-                let place = self.place(parent, true)?;
-                match symlinkat(&target, place, link.file_name().unwrap_or_default()) {
+                let place = self.directory(parent)?;
+                match symlinkat(&target, &*place, link.file_name().unwrap_or_default()) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -274,10 +301,50 @@ impl Ground {
         Err(io::Error::from_raw_os_error(libc::ELOOP))
     }
 
+    /// Attaches a tree at a path of the new root, making what is missing on the way.
+    fn attach(&self, tree: &OwnedFd, path: &Path, directory: bool) -> io::Result<()> {
+        let own = path.parent().and_then(|parent| self.own_directory(parent));
+        let attached = match own.zip(path.file_name()) {
+            Some((parent, name)) => {
+                match make(&*parent, Path::new(name), directory) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+                move_mount(tree, "", &*parent, name, flags).map_err(io::Error::from)
+            }
+            None => attach(tree, self.place(path, directory)?),
+        };
+        // What was opened there before lies under the tree now.
+        self.own.borrow_mut().retain(|own, _| !own.starts_with(path));
+        attached
+    }
+
+    /// Opens a directory that is this process's alone, making it and those above; `None` where
+    /// something else is there already.
+    fn own_directory(&self, path: &Path) -> Option<Rc<OwnedFd>> {
+        if let Some(own) = self.own.borrow().get(path) {
+            return Some(Rc::clone(own));
+        }
+        let name = Path::new(path.file_name()?);
+        let parent = self.own_directory(path.parent()?)?;
+        make(&*parent, name, true).ok()?;
+        let made = Rc::new(self.open_place(&parent, name).ok()?);
+        self.own.borrow_mut().insert(path.to_owned(), Rc::clone(&made));
+        Some(made)
+    }
+
+    /// Opens a directory of the new root, making what is missing on the way.
+    fn directory(&self, path: &Path) -> io::Result<Rc<OwnedFd>> {
+        match self.own_directory(path) {
+            Some(own) => Ok(own),
+            None => self.place(path, true).map(Rc::new),
+        }
+    }
+
     /// Opens a place in the new root, making what is missing on the way. No link is followed.
     fn place(&self, path: &Path, directory: bool) -> io::Result<OwnedFd> {
-        let relative = path.strip_prefix("/").unwrap_or(path);
-        let relative = if relative.as_os_str().is_empty() { Path::new(".") } else { relative };
+        let relative = beneath_root(path);
         match self.open_place(&self.root, relative) {
             Err(Errno::NOENT) => self.make_place(relative, directory),
             other => Ok(other?),
@@ -298,13 +365,7 @@ impl Ground {
             let name = Path::new(name);
             let opened = match self.open_place(&at, name) {
                 Err(Errno::NOENT) => {
-                    let made = if last && !directory {
-                        let mode = Mode::from_raw_mode(0o444);
-                        mknodat(&at, name, FileType::RegularFile, mode, 0)
-                    } else {
-                        mkdirat(&at, name, Mode::from_raw_mode(0o755))
-                    };
-                    match made {
+                    match make(&at, name, !last || directory) {
                         // Another cell with the same private directory was first.
                         Ok(()) | Err(Errno::EXIST) => self.open_place(&at, name),
                         Err(error) => Err(error),
@@ -323,21 +384,21 @@ impl Ground {
             // Hide the host's devices behind an empty directory.
             mkdirat(&self.memory, "dev", Mode::from_raw_mode(0o755))?;
             let empty = copy_tree(&self.memory, Path::new("dev"), MountAttrFlags::empty(), false)?;
-            attach(&empty, self.place(Path::new("/dev"), true)?)?;
+            self.attach(&empty, Path::new("/dev"), true)?;
         }
         // In memory of our own, where no other process has put anything, names need no second look.
-        let directory = self.place(Path::new("/dev"), true)?;
+        let directory = self.directory(Path::new("/dev"))?;
         for (name, source) in DEVICES.iter().zip(sources) {
-            match mknodat(&directory, *name, FileType::RegularFile, Mode::from_raw_mode(0o444), 0) {
+            match make(&*directory, Path::new(name), false) {
                 // A grant names this device.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
             }
             let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-            move_mount(&source, "", &directory, *name, flags)?;
+            move_mount(&source, "", &*directory, *name, flags)?;
         }
         let shared = self.memory_directory("shm", None)?;
-        attach(&shared, self.place(Path::new("/dev/shm"), true)?)?;
+        self.attach(&shared, Path::new("/dev/shm"), true)?;
         let links = [
             ("fd", "/proc/self/fd"),
             ("stdin", "/proc/self/fd/0"),
@@ -345,14 +406,14 @@ impl Ground {
             ("stderr", "/proc/self/fd/2"),
         ];
         for (name, target) in links {
-            symlinkat(target, &directory, name)?;
+            symlinkat(target, &*directory, name)?;
         }
         if spec.pseudo_terminals {
             let options = [("newinstance", ""), ("ptmxmode", "0666"), ("mode", "0600")];
             let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
             let terminals = new_file_system("devpts", options.get(1..).unwrap_or_default(), flags)?;
-            attach(&terminals, self.place(Path::new("/dev/pts"), true)?)?;
-            symlinkat("pts/ptmx", &directory, "ptmx")?;
+            self.attach(&terminals, Path::new("/dev/pts"), true)?;
+            symlinkat("pts/ptmx", &*directory, "ptmx")?;
         }
         Ok(())
     }
@@ -364,7 +425,7 @@ impl Ground {
             | MountAttrFlags::MOUNT_ATTR_NOEXEC
             | MountAttrFlags::MOUNT_ATTR_RDONLY;
         let processes = new_file_system("proc", &[], flags)?;
-        attach(&processes, self.place(Path::new("/proc"), true)?)
+        self.attach(&processes, Path::new("/proc"), true)
     }
 
     /// Makes the view the root, takes back what masks name, and lets the host's tree go.
@@ -407,6 +468,24 @@ fn let_go_of_the_host(root: &OwnedFd) -> Result<(), SetupFailed> {
         return Err(SetupFailed::because(Step::Root, "a file tree of the host is still over it"));
     }
     Ok(())
+}
+
+/// Makes a place for a mount: an empty directory or file.
+fn make(parent: impl AsFd, name: &Path, directory: bool) -> rustix::io::Result<()> {
+    if directory {
+        mkdirat(parent, name, Mode::from_raw_mode(0o755))
+    } else {
+        mknodat(parent, name, FileType::RegularFile, Mode::from_raw_mode(0o444), 0)
+    }
+}
+
+/// An absolute path from the root.
+fn beneath_root(path: &Path) -> &Path {
+    match path.strip_prefix("/") {
+        Ok(relative) if !relative.as_os_str().is_empty() => relative,
+        Ok(_) => Path::new("."),
+        Err(_) => path,
+    }
 }
 
 /// Rules for what the view adds to the grants.
