@@ -1,5 +1,6 @@
 //! What a cell of the shipped policy costs inside a run: against a plain spawn, against the size of
-//! the supervisor, and eight at once. `cargo bench --bench cell`; prints medians, asserts no time.
+//! the supervisor, with the child that a run keeps ready, and eight at once.
+//! `cargo bench --bench cell`; prints medians, asserts no time.
 
 #![expect(clippy::unwrap_used, reason = "a measurement may fail loudly")]
 #![expect(clippy::disallowed_methods, reason = "the plain spawn is what is measured against")]
@@ -19,6 +20,8 @@ use stoplog::sandbox::{Cancel, Exit, Launcher, Namespaces, Program, SandboxSpec,
 const ROUNDS: usize = 200;
 /// Calls that run at the same time.
 const AT_ONCE: usize = 8;
+/// Time between two calls of a run: its model takes this long to answer, and more.
+const ANSWER: Duration = Duration::from_millis(20);
 /// Memory of a supervisor that holds long conversations.
 const BALLAST_BYTES: usize = 600 * 1024 * 1024;
 
@@ -30,10 +33,13 @@ fn main() {
     std::fs::create_dir(&tmp).unwrap();
     let spec = spec(&workspace, &tmp);
     let launcher = Launcher::with_executable(env!("CARGO_BIN_EXE_stoplog"));
-    series("small supervisor", &launcher, &spec);
+    series("one call after the other", Duration::ZERO, &launcher, &spec);
+    let ready = launcher.ready_always();
+    series("a child waits, as in a run", ANSWER, &launcher, &spec);
     let ballast = vec![1_u8; BALLAST_BYTES];
-    series("supervisor of 600 MiB", &launcher, &spec);
+    series("the same, 600 MiB more", ANSWER, &launcher, &spec);
     drop(std::hint::black_box(ballast));
+    drop(ready);
     at_once(&launcher, &spec);
 }
 
@@ -73,10 +79,13 @@ fn plain() {
     assert!(command.output().unwrap().status.success());
 }
 
-fn series(name: &str, launcher: &Launcher, spec: &SandboxSpec) {
+/// Both kinds in turn, each after the same rest.
+fn series(name: &str, rest: Duration, launcher: &Launcher, spec: &SandboxSpec) {
     let (mut plains, mut confineds) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
+        std::thread::sleep(rest);
         plains.push(time(plain));
+        std::thread::sleep(rest);
         confineds.push(time(|| confined(launcher, spec)));
     }
     let (plain, confined) = (median(plains), median(confineds));
