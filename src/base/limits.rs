@@ -121,7 +121,7 @@ pub const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const KILL_GRACE: Duration = Duration::from_millis(2_000);
 /// Time output is still read after the shell has exited: a daemon may hold the pipe for ever.
 pub const OUTPUT_DRAIN: Duration = Duration::from_millis(100);
-/// Processes and threads of a cell whose user is counted for itself alone, unless the policy says
+/// Processes and threads of a cell that is counted for itself alone, unless the policy says
 /// otherwise: builds and browsers stay below a thousand, and a service gets about as many by default.
 pub const PROCESSES_MAX: u64 = 4_096;
 /// Bytes on disk in a session's private temporary directory, unless the policy says otherwise: room for

@@ -13,6 +13,7 @@ mod landlock;
 mod masks;
 mod metadata;
 mod monitor;
+mod numbers;
 mod privileges;
 mod search;
 mod sentinel;

@@ -9,6 +9,7 @@ use super::super::sys;
 use super::grants::{self, Granted, covering, open_path};
 use super::landlock::{Rights, Rule};
 use super::masks::{self, WatchedName};
+use super::numbers;
 use super::privileges::Ids;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
@@ -72,7 +73,7 @@ pub(super) fn build(spec: &SandboxSpec) -> Result<View, SetupFailed> {
     ground.scratch(spec).at(Step::View)?;
     ground.granted(sources)?;
     ground.devices(spec, devices).at(Step::Devices)?;
-    ground.processes().at(Step::Processes)?;
+    ground.processes(spec).at(Step::Processes)?;
     ground.enter(spec)
 }
 
@@ -419,12 +420,14 @@ impl Ground {
     }
 
     /// The cell's own processes alone, and nothing that sets the kernel.
-    fn processes(&self) -> io::Result<()> {
+    fn processes(&self, spec: &SandboxSpec) -> io::Result<()> {
         let flags = MountAttrFlags::MOUNT_ATTR_NOSUID
             | MountAttrFlags::MOUNT_ATTR_NODEV
-            | MountAttrFlags::MOUNT_ATTR_NOEXEC
-            | MountAttrFlags::MOUNT_ATTR_RDONLY;
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC;
         let processes = new_file_system("proc", &[], flags)?;
+        numbers::bound(&processes, &spec.limits)?;
+        let read_only = MountAttrFlags::MOUNT_ATTR_RDONLY.bits().into();
+        sys::mount_setattr(processes.as_fd(), read_only, false)?;
         self.attach(&processes, Path::new("/proc"), true)
     }
 
