@@ -19,6 +19,7 @@ mod hostile;
 mod killed;
 mod layers;
 mod model_call;
+mod parity;
 mod persistence;
 mod pty;
 mod records;
