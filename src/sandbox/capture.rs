@@ -8,6 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What was kept of one output stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -33,8 +35,8 @@ impl Captured {
 }
 
 /// Takes the output of one stream.
-#[derive(Debug)]
-pub(super) struct Ring {
+#[derive(Debug, Clone)]
+struct Ring {
     head: Vec<u8>,
     head_max: usize,
     tail: VecDeque<u8>,
@@ -43,12 +45,12 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    pub(super) fn new(head_max: usize, tail_max: usize) -> Self {
+    fn new(head_max: usize, tail_max: usize) -> Self {
         Self { head: Vec::new(), head_max, tail: VecDeque::new(), tail_max, total: 0 }
     }
 
     /// Adds bytes in constant memory.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);
         let room = self.head_max.saturating_sub(self.head.len()).min(bytes.len());
         let (first, rest) = bytes.split_at(room);
@@ -60,7 +62,23 @@ impl Ring {
         self.tail.extend(kept);
     }
 
-    pub(super) fn finish(self, spill: Option<&Spill>) -> Captured {
+    /// At most `most` of the bytes that were kept from `offset` on, up to the next gap. What was let go
+    /// is passed over: the piece then begins behind it.
+    fn piece(&self, offset: u64, most: usize) -> Piece {
+        let tail_start = self.total - self.tail.len() as u64;
+        let head_end = self.head.len() as u64;
+        let start = if offset < head_end { offset } else { offset.max(tail_start).min(self.total) };
+        let skip = |from: u64| usize::try_from(start.saturating_sub(from)).unwrap_or(usize::MAX);
+        let of_head = self.head.get(skip(0)..).unwrap_or_default();
+        let mut bytes: Vec<u8> = of_head.iter().take(most).copied().collect();
+        if start >= tail_start || head_end == tail_start {
+            let room = most - bytes.len();
+            bytes.extend(self.tail.iter().skip(skip(tail_start)).take(room));
+        }
+        Piece { offset: start, bytes, total_bytes: self.total }
+    }
+
+    fn finish(self, spill: Option<&Spill>) -> Captured {
         Captured {
             head: self.head,
             tail: self.tail.into(),
@@ -68,6 +86,80 @@ impl Ring {
             spill: spill.map(|spill| spill.path.clone()),
             spill_cut: spill.is_some_and(|spill| spill.cut),
         }
+    }
+}
+
+/// A part of an output that may still grow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it begins in the whole output; behind the offset that was asked for if bytes there were
+    /// let go.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Bytes of the output so far.
+    pub total_bytes: u64,
+}
+
+/// One output stream of a program, which may be read while it is written. Clones share it.
+#[derive(Debug, Clone)]
+pub struct LiveOutput(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    taken: Mutex<Taken>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Taken {
+    ring: Ring,
+    ended: bool,
+}
+
+impl LiveOutput {
+    pub(super) fn new(head_max: usize, tail_max: usize) -> Self {
+        let taken = Taken { ring: Ring::new(head_max, tail_max), ended: false };
+        Self(Arc::new(Shared { taken: Mutex::new(taken), changed: Condvar::new() }))
+    }
+
+    pub(super) fn push(&self, bytes: &[u8]) {
+        self.lock().ring.push(bytes);
+        self.0.changed.notify_all();
+    }
+
+    /// Tells whoever waits that nothing more comes.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.0.changed.notify_all();
+    }
+
+    /// At most `most` bytes from `offset` on, as far as they were kept.
+    #[must_use]
+    pub fn piece(&self, offset: u64, most: usize) -> Piece {
+        self.lock().ring.piece(offset, most)
+    }
+
+    /// Waits at most `time` for a byte at `offset`, or the end. Whether either came.
+    #[must_use]
+    pub fn wait(&self, offset: u64, time: Duration) -> bool {
+        let silent = |taken: &mut Taken| taken.ring.total <= offset && !taken.ended;
+        let waited = self.0.changed.wait_timeout_while(self.lock(), time, silent);
+        !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
+    }
+
+    /// What was kept; moved out if nobody else holds it.
+    pub(super) fn finish(self, spill: Option<&Spill>) -> Captured {
+        let ring = match Arc::try_unwrap(self.0) {
+            Ok(shared) => shared.taken.into_inner().unwrap_or_else(PoisonError::into_inner).ring,
+            Err(shared) => shared.taken.lock().unwrap_or_else(PoisonError::into_inner).ring.clone(),
+        };
+        ring.finish(spill)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Taken> {
+        // A ring is whole between any two of its bytes.
+        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -114,17 +206,47 @@ mod tests {
             tail_max in 0_usize..50,
         ) {
             let whole: Vec<u8> = pieces.concat();
-            let mut ring = Ring::new(head_max, tail_max);
-            for piece in &pieces {
-                ring.push(piece);
-            }
-            let captured = ring.finish(None);
+            let output = LiveOutput::new(head_max, tail_max);
+            let held = output.clone();
+            pieces.iter().for_each(|piece| output.push(piece));
+            let captured = output.finish(None);
+            prop_assert_eq!(&held.finish(None), &captured, "also for who holds it on");
             let head = head_max.min(whole.len());
             let tail = tail_max.min(whole.len() - head);
             prop_assert_eq!(&captured.head, &whole[..head]);
             prop_assert_eq!(&captured.tail, &whole[whole.len() - tail..]);
             prop_assert_eq!(captured.total_bytes, whole.len() as u64);
             prop_assert_eq!(captured.omitted_bytes(), (whole.len() - head - tail) as u64);
+        }
+
+        #[test]
+        fn pieces_from_any_offset_are_what_was_written_there(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..20),
+            (head_max, tail_max) in (0_usize..50, 0_usize..50),
+            (offset, most) in (0_u64..900, 1_usize..90),
+        ) {
+            let whole: Vec<u8> = pieces.concat();
+            let output = LiveOutput::new(head_max, tail_max);
+            pieces.iter().for_each(|piece| output.push(piece));
+            let piece = output.piece(offset, most);
+            prop_assert_eq!(piece.total_bytes, whole.len() as u64);
+            let start = usize::try_from(piece.offset).unwrap();
+            prop_assert_eq!(&piece.bytes, &whole[start..start + piece.bytes.len()]);
+            prop_assert!(piece.bytes.len() <= most);
+            // Read on from there, everything that was kept comes, once.
+            let (mut kept, mut at) = (0, 0);
+            loop {
+                let piece = output.piece(at, most);
+                if piece.bytes.is_empty() {
+                    break;
+                }
+                prop_assert!(piece.offset >= at);
+                kept += piece.bytes.len();
+                at = piece.offset + piece.bytes.len() as u64;
+            }
+            let head = head_max.min(whole.len());
+            prop_assert_eq!(kept, head + tail_max.min(whole.len() - head));
+            prop_assert_eq!(at, if tail_max == 0 { head as u64 } else { whole.len() as u64 });
         }
     }
 

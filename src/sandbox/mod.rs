@@ -28,7 +28,7 @@ mod spec;
 mod sys;
 mod wire;
 
-pub use capture::Captured;
+pub use capture::{Captured, LiveOutput, Piece};
 pub use child::{Serve, child_entry};
 pub use enforced::{Enforced, LimitsHeld, SetupFailed, Step};
 pub use hard_links::{HardLinks, SecondName, hard_links};

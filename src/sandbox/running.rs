@@ -4,7 +4,7 @@
 //! cancels, and returns when the main process is gone, its tree is killed and the host is as it was.
 //! It never waits for the end of a pipe that a daemon may hold. Dropping a `Running` kills the tree.
 
-use super::capture::{Captured, Ring, Spill};
+use super::capture::{Captured, LiveOutput, Spill};
 use super::disk::DiskWatch;
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
 use super::spec::{Limits, SandboxSpec};
@@ -136,6 +136,7 @@ pub struct Running {
     monitor: Monitor,
     pipes: Pipes,
     limits: Limits,
+    stdout: LiveOutput,
     spill: Option<Spill>,
     disk: Option<DiskWatch>,
     started: Instant,
@@ -163,13 +164,21 @@ impl Running {
         let started = Instant::now();
         let disk = spec.private_tmp.clone().zip(limits.private_tmp_bytes);
         let disk = disk.map(|(directory, most)| DiskWatch::new(directory, most, started));
-        Ok(Self { monitor, pipes, limits, spill, disk, started, enforced })
+        let stdout = LiveOutput::new(limits.output_head_bytes, limits.output_tail_bytes);
+        Ok(Self { monitor, pipes, limits, stdout, spill, disk, started, enforced })
     }
 
     /// What the kernel holds this cell to.
     #[must_use]
     pub fn enforced(&self) -> &Enforced {
         &self.enforced
+    }
+
+    /// What is captured of standard output, and of standard error where it is merged, for a reader who
+    /// does not wait for the end.
+    #[must_use]
+    pub fn output(&self) -> LiveOutput {
+        self.stdout.clone()
     }
 
     /// The program's standard input (when the spec asked for a pipe) and output, for a caller that
@@ -254,8 +263,8 @@ fn ready_by(handle: &OwnedFd, deadline: Instant) -> bool {
 /// What `wait` has seen so far.
 #[derive(Debug)]
 struct Collected {
-    stdout: Ring,
-    stderr: Ring,
+    stdout: LiveOutput,
+    stderr: LiveOutput,
     reports: ReportReader,
     ended: Option<(Ended, Instant)>,
     cleaned: Cleaned,
@@ -272,10 +281,9 @@ struct Collected {
 impl Collected {
     fn new(running: &Running) -> Self {
         let limits = &running.limits;
-        let ring = || Ring::new(limits.output_head_bytes, limits.output_tail_bytes);
         Self {
-            stdout: ring(),
-            stderr: ring(),
+            stdout: running.stdout.clone(),
+            stderr: LiveOutput::new(limits.output_head_bytes, limits.output_tail_bytes),
             reports: ReportReader::default(),
             ended: None,
             cleaned: Cleaned::default(),
@@ -370,15 +378,14 @@ impl Collected {
 
     fn take_output(&mut self, pipes: &mut Pipes, mut spill: Option<&mut Spill>) {
         let mut buffer = [0_u8; READ_BYTES];
-        for (pipe, ring) in
-            [(&mut pipes.stdout, &mut self.stdout), (&mut pipes.stderr, &mut self.stderr)]
+        for (pipe, output) in [(&mut pipes.stdout, &self.stdout), (&mut pipes.stderr, &self.stderr)]
         {
             let Some(open) = pipe.as_ref() else { continue };
             match rustix::io::read(open, &mut buffer) {
                 Ok(0) => *pipe = None,
                 Ok(count) => {
                     let bytes = buffer.get(..count).unwrap_or_default();
-                    ring.push(bytes);
+                    output.push(bytes);
                     self.output_left = self.output_left.saturating_sub(count as u64);
                     if let Some(spill) = spill.as_deref_mut() {
                         spill.push(bytes);
@@ -432,6 +439,7 @@ impl Collected {
         } else {
             self.exit()
         };
+        drop(running.stdout);
         let spill = running.spill.as_ref();
         Finished {
             exit,
