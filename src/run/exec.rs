@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::opening::{self, RunFacts};
 use super::options::{self, check_role};
 use super::setup::{self, Grounds, Log, open_log};
-use super::{RunConfig, hard_links, relay, signals};
+use super::{RunConfig, hard_links, relay, signals, sockets};
 use crate::audit::AuditWriter;
 use crate::audit::record::{Body, End, Exit as RecordedExit, Outcome, Session as SessionRecord};
 use crate::base::exit::Exit;
@@ -302,7 +302,8 @@ fn chain(
     let links = hard_links::close(&mut cell, hard_links::EXEC_ENTRIES_MAX)?;
     let warnings = hard_links::warnings(&links, lost.is_empty());
     let notices = policy.set().not_in_force().iter().map(Diagnostic::line).collect();
-    let unseen = hard_links::unseen(&links);
+    let hidden = sockets::told(&sockets::close(&mut cell, lost.is_empty())?);
+    let unseen = hard_links::unseen(&links).into_iter().chain(hidden).reduce(|a, b| a + "; " + &b);
     let known = Known { lost: lost.clone(), warnings, unseen, notices };
     let chain = Chain {
         abort: abort.clone(),

@@ -19,6 +19,7 @@ pub mod replay;
 mod resume;
 pub mod setup;
 pub mod signals;
+pub mod sockets;
 pub mod workspace;
 
 pub use error::RunError;

@@ -8,7 +8,7 @@ use super::memory::Memory;
 use super::model::{self, ModelName};
 use super::opening::{self, RunFacts, init, run_context, session_record, unknown_outcome};
 use super::options::{check_role, guardian, permission, person, settings, unwatched};
-use super::{RunConfig, hard_links, policies, workspace};
+use super::{RunConfig, hard_links, policies, sockets, workspace};
 use crate::agent::Parts;
 use crate::agent::background::BackgroundQueue;
 use crate::agent::events::Listener;
@@ -185,6 +185,7 @@ pub(super) fn assemble(
         },
     )?;
     let links = hard_links::close(&mut cell, hard_links::RUN_ENTRIES_MAX)?;
+    let hidden = sockets::close(&mut cell, enforced.mount_view)?;
     let cell = Arc::new(cell);
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session, if resumed { Log::There } else { Log::New })?;
@@ -194,7 +195,10 @@ pub(super) fn assemble(
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
-        warnings: hard_links::recorded(&links, enforced.mount_view),
+        warnings: hard_links::recorded(&links, enforced.mount_view)
+            .into_iter()
+            .chain(sockets::told(&hidden))
+            .collect(),
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;

@@ -23,6 +23,7 @@ mod lossless;
 pub mod probe;
 mod running;
 pub mod seccomp;
+mod sockets;
 mod spare;
 mod spec;
 mod sys;
@@ -34,6 +35,7 @@ pub use enforced::{Enforced, LimitsHeld, SetupFailed, Step};
 pub use hard_links::{HardLinks, SecondName, hard_links};
 pub use launch::{Held, Launcher, harden_supervisor};
 pub use running::{Cancel, Exit, Finished, Resources, Running};
+pub use sockets::bound_sockets;
 pub use spare::{Ready, copy_at_start};
 pub use spec::{
     Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,

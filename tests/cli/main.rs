@@ -26,6 +26,7 @@ mod records;
 mod replay;
 mod rig;
 mod secrets;
+mod session_bus;
 mod sessions;
 mod stages;
 mod surroundings;
