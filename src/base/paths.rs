@@ -7,10 +7,25 @@ use std::path::{Component, Path, PathBuf};
 /// A `..` at the root stays at the root, as the kernel does it. `base` must be absolute.
 #[must_use]
 pub fn normalise(base: &Path, path: &Path) -> PathBuf {
-    // A script may name ten thousand paths: one allocation for each, not one for every few names.
+    let base = if path.is_absolute() { Path::new("/") } else { base };
+    if base == Path::new("/") {
+        return extended(base, path);
+    }
+    extended(&extended(Path::new("/"), base), path)
+}
+
+/// The same for a `base` that is already what [`normalise`] gives: only `path` is read.
+#[must_use]
+pub fn normalise_from(base: &Path, path: &Path) -> PathBuf {
+    debug_assert!(base.is_absolute() && is_tidy(base), "{base:?}");
+    extended(if path.is_absolute() { Path::new("/") } else { base }, path)
+}
+
+/// A script may name ten thousand paths: one allocation for each, not one for every few names.
+fn extended(base: &Path, path: &Path) -> PathBuf {
     let mut result = PathBuf::with_capacity(base.as_os_str().len() + path.as_os_str().len() + 2);
-    result.push("/");
-    for component in base.join(path).components() {
+    result.push(base);
+    for component in path.components() {
         match component {
             Component::ParentDir => {
                 result.pop();
@@ -68,6 +83,20 @@ mod tests {
         ] {
             assert_eq!(normalise(Path::new("/w"), Path::new(path)), Path::new(expected), "{path}");
         }
+    }
+
+    #[test]
+    fn a_normalised_base_gives_the_same() {
+        for base in ["/", "/w", "/w/a/b"] {
+            for path in ["", ".", "..", "a/./b//c", "../../../../etc", "/a/../../b", "/", "x/.."] {
+                let (base, path) = (Path::new(base), Path::new(path));
+                assert_eq!(
+                    normalise_from(base, path).as_os_str(),
+                    normalise(base, path).as_os_str()
+                );
+            }
+        }
+        assert_eq!(normalise(Path::new("/w/../v/./x"), Path::new("../y")), Path::new("/v/y"));
     }
 
     #[test]

@@ -76,6 +76,8 @@ pub struct CommandUse {
     /// apart (`-c` of python, `--compress-program` of sort): an allow rule for the program does not
     /// cover it.
     pub inline_code: Option<String>,
+    /// Whether it uses the network, and certainly reaches no machine but this one.
+    pub stays_here: bool,
     /// Where it stands in the script.
     pub span: Span,
 }

@@ -3,7 +3,7 @@
 
 use super::effects::{Access, Effects, PathOrigin, PathUse, Span};
 use super::request::{BashArguments, GlobArguments, Request};
-use super::shell::{ShellContext, StandardInput, analyse};
+use super::shell::{EnvironmentNames, ShellContext, StandardInput, analyse};
 use crate::base::paths::normalise;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ pub struct Surroundings<'s> {
     pub workspace: &'s Path,
     /// The value of `HOME` in the cell.
     pub home: Option<&'s Path>,
+    /// Which variables there may be besides.
+    pub environment: &'s EnvironmentNames,
     /// What a command reads.
     pub input: StandardInput,
 }
@@ -47,6 +49,7 @@ fn bash(arguments: &BashArguments, surroundings: &Surroundings<'_>) -> Effects {
         cwd: normalise(surroundings.workspace, Path::new(cwd)),
         home: surroundings.home.map(Path::to_path_buf),
         variables: BTreeMap::new(),
+        environment: surroundings.environment.clone(),
         input: surroundings.input,
     };
     analyse(&arguments.command, &context)
@@ -84,6 +87,7 @@ mod tests {
         std::sync::LazyLock::new(|| Surroundings {
             workspace: Path::new("/w"),
             home: Some(Path::new("/h")),
+            environment: &EnvironmentNames::Any,
             input: StandardInput::Empty,
         });
     use crate::call::request::ToolName;

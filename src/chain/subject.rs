@@ -7,7 +7,7 @@ use crate::base::text::Untrusted;
 use crate::call::ToolCall;
 use crate::call::effects::{Access, Effects};
 use crate::call::effects_of::{Surroundings, effects};
-use crate::call::shell::StandardInput;
+use crate::call::shell::{EnvironmentNames, StandardInput};
 use crate::chain::resolve::real_paths;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,8 @@ pub struct Setting {
     pub role: Option<String>,
     /// What the user asked for.
     pub task: String,
+    /// Which variables a command may find in its environment.
+    pub environment: EnvironmentNames,
     /// What a command finds at its standard input.
     pub input: StandardInput,
 }
@@ -58,6 +60,7 @@ impl Subject {
         let surroundings = Surroundings {
             workspace: &setting.workspace,
             home: setting.home.as_deref(),
+            environment: &setting.environment,
             input: setting.input,
         };
         let effects = effects(&call.request, &surroundings);

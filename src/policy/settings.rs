@@ -6,6 +6,7 @@ use super::file::schema::{
     CellLayer, Degraded, Document, IdentitySetting, LimitsSection, NetworkMode, Remember,
 };
 use super::rules::NamePattern;
+use crate::call::shell::EnvironmentNames;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -216,6 +217,14 @@ impl EnvironmentRules {
                 .pass
                 .iter()
                 .any(|known| NamePattern::new(known).is_ok_and(|known| known.fits(name)))
+    }
+
+    /// Every variable that a tool may find: passed on, set, or in every cell.
+    #[must_use]
+    pub fn names(&self) -> EnvironmentNames {
+        let always = ["HOME", "LANG", "PATH", "TERM", "TMPDIR"].map(str::to_owned);
+        let set = self.set.keys().cloned();
+        EnvironmentNames::Only(self.pass.iter().cloned().chain(set).chain(always).collect())
     }
 }
 

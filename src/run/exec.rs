@@ -316,6 +316,7 @@ fn chain(
             home: policy.places().home.clone(),
             role: config.role.clone(),
             task: "run one command".to_owned(),
+            environment: policy.environment().names(),
             input: if relay::has_no_input() { StandardInput::Empty } else { StandardInput::Stream },
         }),
         person: options::person(&config.environment),

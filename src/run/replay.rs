@@ -211,12 +211,12 @@ impl RunRules {
     /// What was answered then, and what would be answered.
     fn answers(&self, record: &DecisionRecord) -> (Option<Answer>, Result<Answer, String>) {
         let then = recorded_answer(&record.stages, self.headless);
-        let setting = self.setting(record);
-        let subject = match subject(record, &setting) {
-            Ok(subject) => subject,
+        let tried = match self.answer(&self.tried, record) {
+            Ok(answer) => answer,
             Err(problem) => return (then, Err(problem)),
         };
-        let control = self.recorded.as_ref().map(|policy| self.answer(policy, &setting, &subject));
+        let control = self.recorded.as_ref().map_err(Clone::clone);
+        let control = control.and_then(|policy| self.answer(policy, record));
         let after = match (&then, &control) {
             (Some(then), Ok(control)) if then.decision != control.decision => Err(format!(
                 "the recorded policy now answers {} where it answered {}{}",
@@ -227,44 +227,48 @@ impl RunRules {
             (None, Err(problem)) => Err(format!(
                 "an earlier stage ended it, and the recorded policy cannot be had: {problem}"
             )),
-            _ => Ok(self.answer(&self.tried, &setting, &subject)),
+            _ => Ok(tried),
         };
         (then.or(control.ok()), after)
     }
 
-    fn setting(&self, record: &DecisionRecord) -> Setting {
+    fn setting(&self, record: &DecisionRecord, policy: &BoundPolicy) -> Setting {
         let role = Some(record.role.raw().to_owned()).filter(|role| !role.is_empty());
         Setting {
             workspace: self.workspace.clone(),
             home: self.home.clone(),
             role,
             task: String::new(),
+            environment: policy.environment().names(),
             input: StandardInput::Empty,
         }
     }
 
-    fn answer(&self, policy: &BoundPolicy, setting: &Setting, subject: &Subject) -> Answer {
+    /// What `policy` answers, about the call as it would have been analysed under it.
+    fn answer(&self, policy: &BoundPolicy, record: &DecisionRecord) -> Result<Answer, String> {
+        let setting = self.setting(record, policy);
+        let subject = subject(record, &setting)?;
         if let RoleVerdict::Deny { reason } =
             policy.role_gate(setting.role.as_deref(), subject.tool())
         {
             let reason = Untrusted::new(reason);
             let (decision, rules) = (Decision::Deny, Vec::new());
-            return Answer { decision, rule: None, place: None, reason, rules };
+            return Ok(Answer { decision, rule: None, place: None, reason, rules });
         }
-        let judgement = firewall::judge(policy, subject, setting, self.headless);
+        let judgement = firewall::judge(policy, &subject, &setting, self.headless);
         let decision = effective(judgement.decision, self.headless);
         let deciding = judgement.deciding().next();
         let mut rules: Vec<_> =
             judgement.findings.iter().map(|found| Arc::clone(&found.rule)).collect();
         rules.sort_by_key(Arc::as_ptr);
         rules.dedup_by_key(|rule| Arc::as_ptr(rule));
-        Answer {
+        Ok(Answer {
             decision,
             rule: deciding.map(|finding| Untrusted::new(finding.rule.id.as_str())),
             place: deciding.map(|finding| Untrusted::new(finding.place())),
             reason: Untrusted::new(deciding.map_or("", |finding| finding.reason())),
             rules,
-        }
+        })
     }
 }
 

@@ -219,6 +219,7 @@ pub(super) fn assemble(
             home: policy.places().home.clone(),
             role: config.role.clone(),
             task: task.to_owned(),
+            environment: policy.environment().names(),
             input: crate::call::shell::StandardInput::Empty,
         }),
         person: person(&config.environment),

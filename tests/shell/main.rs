@@ -15,6 +15,8 @@ mod ordinary;
 mod robustness;
 #[cfg(test)]
 mod spellings;
+#[cfg(test)]
+mod values;
 
 use std::path::PathBuf;
 use stoplog::call::effects::{CommandUse, Effects, UnresolvedReason};

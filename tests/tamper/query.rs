@@ -21,6 +21,7 @@ fn effects() -> Effects {
             arguments: vec![Word::Known("push".into()), Word::Known("a b".into())],
             assignments: Vec::new(),
             via: vec!["timeout".into()],
+            stays_here: false,
             inline_code: None,
             span: Span::default(),
         }],

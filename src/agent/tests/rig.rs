@@ -298,6 +298,7 @@ impl Rig {
                 home: None,
                 role: None,
                 task: String::new(),
+                environment: crate::call::shell::EnvironmentNames::Any,
                 input: crate::call::shell::StandardInput::Empty,
             }),
             person: "nobody".to_owned(),

@@ -90,7 +90,8 @@ impl From<&Effects> for Resolved {
 }
 
 fn program_record(command: &CommandUse) -> ProgramRecord {
-    let CommandUse { program, arguments, assignments: _, via, inline_code, span: _ } = command;
+    let CommandUse { program, arguments, assignments: _, via, inline_code, stays_here: _, span: _ } =
+        command;
     ProgramRecord {
         program: Untrusted::new(program.shown()),
         arguments: arguments.iter().map(|word| Untrusted::new(word.shown())).collect(),

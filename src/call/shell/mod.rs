@@ -15,6 +15,7 @@ use meaning::state::{Directories, Value};
 use meaning::walk::{Analysis, Input};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use syntax::Origin;
 
 /// What is known about the shell that would run a script.
@@ -26,8 +27,35 @@ pub struct ShellContext {
     pub home: Option<PathBuf>,
     /// Other variables of its environment whose values are known.
     pub variables: BTreeMap<String, String>,
+    /// Which further variables its environment may hold.
+    pub environment: EnvironmentNames,
     /// What it reads.
     pub input: StandardInput,
+}
+
+/// The variables that an environment may hold. A name that is not among them, and that nothing in the
+/// script assigns, has no value: `${PYTHON:-python3}` is then `python3`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EnvironmentNames {
+    /// Any.
+    #[default]
+    Any,
+    /// No others than these; a `*` at the end means any rest.
+    Only(Arc<[String]>),
+}
+
+impl EnvironmentNames {
+    /// Whether a variable of this name may be there.
+    #[must_use]
+    pub fn may_hold(&self, name: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Only(names) => names.iter().any(|known| match known.strip_suffix('*') {
+                Some(prefix) => name.starts_with(prefix),
+                None => known == name,
+            }),
+        }
+    }
 }
 
 /// What a command finds at its standard input.
@@ -55,12 +83,13 @@ pub fn analyse(script: &str, context: &ShellContext) -> Effects {
     if let Some(home) = context.home.as_deref().and_then(std::path::Path::to_str) {
         inherited.insert("HOME".to_owned(), Value::Known(home.to_owned()));
     }
-    let mut analysis = Analysis::new(Directories::one(context.cwd.clone()), inherited);
+    let mut analysis = Analysis::new(Directories::one(&context.cwd), inherited);
+    analysis.shell.environment = context.environment.clone();
     if context.input == StandardInput::Stream {
         analysis.inherited = Input::Stream;
     }
     match analysis.script(script, Origin::Offset(0), true) {
-        Ok(()) => analysis.effects,
+        Ok(()) => analysis.finish(),
         Err(syntax::TooLarge) => Effects::opaque(UnresolvedReason::TooLarge, script, whole),
     }
 }

@@ -8,7 +8,7 @@ use crate::call::ToolCall;
 use crate::call::effects::Effects;
 use crate::call::effects_of::{Surroundings, effects};
 use crate::call::request::{Request, ToolName};
-use crate::call::shell::StandardInput;
+use crate::call::shell::{EnvironmentNames, StandardInput};
 use crate::policy::cases::{CaseFile, CaseResult, junit, run_cases, tap};
 use crate::policy::{BoundPolicy, Diagnostic, Places};
 use crate::run::policies::{by_name, load_sources};
@@ -92,6 +92,7 @@ fn example_effects(tool: &str, arguments: &serde_json::Value) -> Result<Effects,
     let surroundings = Surroundings {
         workspace: &places.workspace,
         home: places.home.as_deref(),
+        environment: &EnvironmentNames::Any,
         input: StandardInput::Empty,
     };
     Ok(effects(&call.request, &surroundings))

@@ -94,8 +94,14 @@ fn rules(context: &Context, args: &ExplainArgs) -> Result<Rules, CommandError> {
         Places { workspace: workspace.clone(), home: home.clone(), tmp: "/tmp".into(), protected };
     let policy = set.bind(&places).map_err(|error| CommandError::new(Exit::Policy, error))?;
     let role = args.place.role.clone();
-    let setting =
-        Setting { workspace, home, role, task: String::new(), input: StandardInput::Empty };
+    let setting = Setting {
+        workspace,
+        home,
+        role,
+        task: String::new(),
+        environment: policy.environment().names(),
+        input: StandardInput::Empty,
+    };
     Ok(Rules { policy, setting, headless: args.headless })
 }
 

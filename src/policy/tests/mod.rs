@@ -44,6 +44,7 @@ pub(super) fn command(text: &str) -> CommandUse {
         arguments: words.collect(),
         assignments: Vec::new(),
         via: Vec::new(),
+        stays_here: false,
         inline_code: None,
         span: Span::default(),
     }

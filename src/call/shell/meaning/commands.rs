@@ -1,6 +1,7 @@
 //! One simple command: its words, what it is recorded as, and the paths and hosts that it names.
 
-use super::fields::Field;
+use super::fields::{Field, Place};
+use super::forwarding::runs_parameters;
 use super::walk::{Analysis, Call, Input, Lookup, Walked};
 use crate::call::effects::{
     Access, Assignment, CommandUse, FunctionCall, HostUse, PathOrigin, PathUse, Span,
@@ -15,22 +16,31 @@ impl Analysis {
         let assignments: Vec<Assignment> =
             simple.assignments.iter().map(|node| self.assigned(node)).collect();
         let mut fields = Vec::with_capacity(simple.words.len());
-        for word in &simple.words {
+        // What the function's calls give it is judged there.
+        let runs_parameters = runs_parameters(simple) && self.is_forwarding();
+        for word in simple.words.iter().filter(|_| !runs_parameters) {
             match &word.assignment {
                 Some(node) => fields.push(self.assignment_field(word, node)),
                 None => {
-                    let mut more = self.shell.fields(word);
+                    let place = match fields.first().map(Field::exact) {
+                        None => Place::Program,
+                        Some(Some("eval")) => Place::Code,
+                        Some(_) => Place::Argument,
+                    };
+                    let mut more = self.shell.fields_at(word, place);
                     // Counted here too, since one word may become hundreds.
                     self.budget.words(more.len() - 1.min(more.len())).map_err(|_fault| TooLarge)?;
                     fields.append(&mut more);
                 }
             }
         }
-        if fields.is_empty() {
+        if fields.is_empty() && !runs_parameters {
             for assignment in &assignments {
                 self.prompt(assignment);
                 self.shell.assign(&assignment.name, assignment.value.known());
             }
+            self.effects.assignments.extend(assignments);
+        } else if runs_parameters {
             self.effects.assignments.extend(assignments);
         } else {
             let via = self.via.clone();
@@ -87,7 +97,7 @@ impl Analysis {
     fn run_here(&mut self, call: Call) -> Walked {
         let Some((program, arguments)) = call.fields.split_first() else { return Ok(()) };
         self.budget.words(arguments.len() + 1).map_err(|_fault| TooLarge)?;
-        if self.calls_function(&call, program) {
+        if self.calls_function(&call, program)? {
             return Ok(());
         }
         self.effects.commands.push(CommandUse {
@@ -96,6 +106,7 @@ impl Analysis {
             assignments: call.assignments.clone(),
             via: call.via.clone(),
             inline_code: None,
+            stays_here: false,
             span: call.span,
         });
         call.assignments.iter().for_each(|assignment| self.prompt(assignment));
@@ -109,6 +120,9 @@ impl Analysis {
             self.unresolved(reason, &program.text, program.span);
             return Ok(());
         };
+        if program.text.contains(['$', '`']) {
+            self.shell.beliefs.relied_on.set(true);
+        }
         if name.contains('/') {
             self.path(
                 program,
@@ -120,15 +134,40 @@ impl Analysis {
     }
 
     /// Records a call of a function. True if certainly no program of that name runs.
-    fn calls_function(&mut self, call: &Call, program: &Field) -> bool {
+    fn calls_function(&mut self, call: &Call, program: &Field) -> Result<bool, TooLarge> {
         let Some(name) = program.exact().filter(|_| call.lookup == Lookup::Shell) else {
-            return false;
+            return Ok(false);
         };
         if !self.shell.facts.functions.contains_key(name) {
-            return false;
+            return Ok(false);
         }
+        self.forwarded(call, name)?;
         self.effects.function_calls.push(FunctionCall { name: name.to_owned(), span: call.span });
-        self.shell.defined.contains(name)
+        Ok(self.shell.defined.contains(name))
+    }
+
+    /// Whether the function whose body is looked at runs its parameters in a way that is followed.
+    fn is_forwarding(&self) -> bool {
+        let name = self.shell.function.as_deref();
+        name.is_some_and(|name| self.shell.facts.forwards(name).is_some())
+    }
+
+    /// Runs what a function is given and runs itself.
+    fn forwarded(&mut self, call: &Call, name: &str) -> Walked {
+        let Some(shifted) = self.shell.facts.forwards(name) else { return Ok(()) };
+        self.shell.beliefs.relied_on.set(true);
+        let (away, given) = call.fields.split_at(call.fields.len().min(1 + shifted));
+        if given.is_empty() {
+            return Ok(());
+        }
+        // A word that may be several makes it unclear which of them is the program.
+        if let Some(several) = away.iter().find(|field| field.many || field.pattern.is_some()) {
+            self.unresolved(UnresolvedReason::ProgramWord, &several.text, several.span);
+        }
+        let (fields, assignments) = (given.to_vec(), call.assignments.clone());
+        let via = call.via.iter().cloned().chain([name.to_owned()]).collect();
+        let (span, input) = (call.span, Input::Stream);
+        self.run(Call { fields, assignments, via, span, input, lookup: Lookup::Shell })
     }
 
     /// The prompt of `set -x` is expanded before each command, substitutions too.
@@ -170,7 +209,15 @@ impl Analysis {
         if text.is_empty() {
             return;
         }
+        let fetches = access == Access::Write
+            && matches!(&origin, PathOrigin::ProgramArgument { program } if FETCHERS.contains(&program.as_str()));
         for path in self.shell.directories.resolve(text) {
+            if access == Access::Execute && self.fetched.contains(&path) {
+                self.unresolved(UnresolvedReason::ForeignCode, &field.text, field.span);
+            }
+            if fetches && !is_pattern {
+                self.fetched.insert(path.clone());
+            }
             let origin = origin.clone();
             self.effects.paths.push(PathUse { path, access, origin, is_pattern, span: field.span });
         }
@@ -183,6 +230,9 @@ impl Analysis {
         }
     }
 }
+
+/// Programs whose files come from other machines: whoever runs one runs what somebody else wrote.
+const FETCHERS: [&str; 5] = ["aria2c", "axel", "curl", "scp", "wget"];
 
 /// Whether the command stands behind `command` that no shell looks up. Most systems have no file of that
 /// name, so that nothing runs; where there is one, what it runs is not known.

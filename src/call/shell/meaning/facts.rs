@@ -5,6 +5,7 @@
 //! behind our back. A variable that only ever receives numbers is safe in arithmetic, where bash
 //! would run the substitutions inside a value.
 
+use super::forwarding::Forwarding;
 use super::numeric::{NUMBER_PRINTERS, is_numeric_value};
 use crate::call::shell::syntax::ast::{
     AssignedValue, AssignmentNode, Command, CommandKind, Form, List, Piece, Pieces, Pipeline,
@@ -43,15 +44,19 @@ pub(crate) struct Facts {
     pub(crate) associative: BTreeSet<String>,
     /// From where on any variable may be changed by code that is not seen.
     pub(crate) poisoned: Option<Poisoned>,
+    /// Functions that run what they are given.
+    pub(super) forwarding: Forwarding,
     /// Variables that `wait` gets as operands.
-    waited: Vec<String>,
+    pub(super) waited: Vec<String>,
+    /// The script gives itself positional parameters.
+    pub(crate) sets_positional: bool,
     /// A function stands in for a program whose output counts as a number.
     pub(crate) numbers_doubtful: bool,
     pub(crate) changes_directory: bool,
 }
 
 /// The parameter that a word is, in quotes or without.
-fn plain_parameter(pieces: &Pieces) -> Option<&str> {
+pub(super) fn plain_parameter(pieces: &Pieces) -> Option<&str> {
     let is_quote = |piece: &&Piece| matches!(piece, Piece::Text { text, .. } if text.is_empty());
     let mut others = pieces.iter().filter(|piece| !is_quote(piece));
     match (others.next(), others.next()) {
@@ -95,6 +100,38 @@ pub(super) const SPECIAL: [&str; 24] = [
     "UID",
 ];
 
+/// Whether bash gives a variable of this name a value although nobody assigns it.
+pub(super) fn is_set_by_shell(name: &str) -> bool {
+    const NAMES: [&str; 24] = [
+        "_",
+        "COLUMNS",
+        "DIRSTACK",
+        "EUID",
+        "FUNCNAME",
+        "GROUPS",
+        "HOSTNAME",
+        "HOSTTYPE",
+        "IFS",
+        "LINENO",
+        "LINES",
+        "MACHTYPE",
+        "OPTERR",
+        "OPTIND",
+        "OSTYPE",
+        "PATH",
+        "PIPESTATUS",
+        "PPID",
+        "PWD",
+        "SHELL",
+        "SHELLOPTS",
+        "SHLVL",
+        "TERM",
+        "UID",
+    ];
+    const FRONTS: [&str; 6] = ["BASH", "COMP_", "EPOCH", "HIST", "PS", "READLINE_"];
+    NAMES.contains(&name) || FRONTS.iter().any(|front| name.starts_with(front))
+}
+
 impl Facts {
     pub(crate) fn gather(list: &List) -> Self {
         let mut facts = Self::default();
@@ -110,7 +147,7 @@ impl Facts {
         facts
     }
 
-    fn poison(&mut self, words: &[WordNode]) {
+    pub(super) fn poison(&mut self, words: &[WordNode]) {
         let start = words.first().map_or(0, |word| word.span.start);
         self.poisoned.get_or_insert(Poisoned::Behind(start));
     }
@@ -126,6 +163,13 @@ impl Facts {
             && self.functions.is_empty()
             && self.poisoned.is_none()
             && !self.changes_directory
+    }
+
+    /// For a function that runs what it is given, and whose calls are all seen: how many parameters
+    /// it puts away before.
+    pub(crate) fn forwards(&self, name: &str) -> Option<usize> {
+        let is_seen = self.poisoned.is_none() && self.functions.get(name) == Some(&1);
+        self.forwarding.shifted(name).filter(|_| is_seen)
     }
 
     fn list(&mut self, list: &List, straight: bool) {
@@ -213,10 +257,11 @@ impl Facts {
     fn function(&mut self, name: &str, body: &Command) {
         *self.functions.entry(name.to_owned()).or_default() += 1;
         self.numbers_doubtful |= NUMBER_PRINTERS.contains(&name);
+        self.forwarding.define(name, body);
         self.command(body, false);
     }
 
-    fn assign(&mut self, name: &str, straight: bool, numeric: bool) {
+    pub(super) fn assign(&mut self, name: &str, straight: bool, numeric: bool) {
         self.assign_value(name, straight, (numeric, false));
     }
 
@@ -245,7 +290,7 @@ impl Facts {
         self.builtin(&simple.words, straight);
     }
 
-    fn assignment(&mut self, assignment: &AssignmentNode, straight: bool) {
+    pub(super) fn assignment(&mut self, assignment: &AssignmentNode, straight: bool) {
         if let Some(subscript) = &assignment.subscript {
             self.arithmetic(subscript);
         }
@@ -289,6 +334,7 @@ impl Facts {
                         | Form::Length
                         | Form::Indirect
                         | Form::Names
+                        | Form::Default
                         | Form::Operand
                         | Form::Transform(_) => {}
                     }
@@ -316,155 +362,6 @@ impl Facts {
         }
         self.pieces(expression);
     }
-
-    /// Builtins that assign variables named by their arguments.
-    fn builtin(&mut self, words: &[WordNode], straight: bool) {
-        let texts: Vec<Option<&str>> = words.iter().map(literal).collect();
-        let mut rest = texts.as_slice();
-        while let [Some("command" | "builtin" | "exec"), tail @ ..] = rest {
-            rest = tail;
-        }
-        let skipped = texts.len() - rest.len();
-        let [Some(name), arguments @ ..] = rest else {
-            // If its name turns out to be that of a builtin that assigns, the walk says so.
-            return;
-        };
-        match *name {
-            "source" | "." => self.poison(words),
-            "eval" | "trap" => {
-                let is_inert = |text: &Option<&str>| text.is_some_and(leaves_variables_alone);
-                if !arguments.iter().all(is_inert) {
-                    self.poison(words);
-                }
-            }
-            "unset" => {
-                // Behind it the name may be that of a program again.
-                for name in arguments.iter().flatten() {
-                    *self.functions.entry((*name).to_owned()).or_default() += 2;
-                }
-                self.named_by(words.get(skipped..).unwrap_or_default(), false);
-            }
-            "wait" => self.wait(words.get(skipped + 1..).unwrap_or_default()),
-            "read" | "mapfile" | "readarray" | "getopts" | "let" => {
-                self.assign("REPLY", false, false);
-                self.assign("MAPFILE", false, false);
-                self.named_by(words.get(skipped..).unwrap_or_default(), *name == "let");
-            }
-            "printf"
-                if arguments
-                    .first()
-                    .copied()
-                    .flatten()
-                    .is_none_or(|word| word.starts_with("-v")) =>
-            {
-                self.named_by(words.get(skipped..).unwrap_or_default(), false);
-            }
-            "declare" | "typeset" | "local" | "export" | "readonly" => {
-                self.declaration(name, words.get(skipped + 1..).unwrap_or_default(), straight);
-            }
-            "cd" | "pushd" | "popd" => self.changes_directory = true,
-            _ => {}
-        }
-    }
-
-    /// `wait -p name` assigns; numbers of jobs do not.
-    fn wait(&mut self, words: &[WordNode]) {
-        for word in words {
-            match (literal(word), plain_parameter(&word.pieces)) {
-                (Some(text), _) if text.starts_with('-') && text.contains('p') => {
-                    self.poison(words);
-                }
-                (Some(_), _) => {}
-                (None, Some(name)) => self.waited.push(name.to_owned()),
-                (None, None) => self.poison(words),
-            }
-        }
-    }
-
-    fn named_by(&mut self, words: &[WordNode], numeric: bool) {
-        for word in words.iter().skip(1) {
-            match literal(word) {
-                Some(word) => {
-                    let name = word.trim_start_matches("-v").split(['[', '=', '+']).next();
-                    self.assign(name.unwrap_or(word), false, numeric);
-                }
-                None => self.poison(words),
-            }
-        }
-    }
-
-    fn declaration(&mut self, builtin: &str, words: &[WordNode], straight: bool) {
-        let mut plain = matches!(builtin, "export" | "readonly");
-        for word in words {
-            if let Some(assignment) = &word.assignment {
-                self.assignment(assignment, straight && plain);
-                continue;
-            }
-            match literal(word) {
-                Some(option) if option.starts_with(['-', '+']) => {
-                    plain &= matches!(option, "-x" | "-r" | "--");
-                    if option.contains('n') && builtin != "export" {
-                        self.poison(words);
-                    }
-                    if option.contains('A') {
-                        self.associative.extend(declared_names(words));
-                    }
-                }
-                // A declaration of a name gives it no value that code could stand in.
-                Some(name) => self.assign(name, false, true),
-                None => self.poison(words),
-            }
-        }
-    }
-}
-
-/// Words that assign, move or define, or run code that could.
-const ASSIGNING: [&str; 24] = [
-    "alias",
-    "cd",
-    "coproc",
-    "declare",
-    "enable",
-    "eval",
-    "exec",
-    "export",
-    "for",
-    "function",
-    "getopts",
-    "let",
-    "local",
-    "mapfile",
-    "popd",
-    "printf",
-    "pushd",
-    "read",
-    "readarray",
-    "readonly",
-    "select",
-    "source",
-    "typeset",
-    "unset",
-];
-
-/// Whether code in an argument is so simple that no variable, function or directory changes by it: plain
-/// commands of plain words.
-fn leaves_variables_alone(code: &str) -> bool {
-    let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    let is_plain =
-        |character: char| is_word(character) || " \t\"'$;&|<>/-@*,:+~#!?.%".contains(character);
-    code.chars().all(is_plain)
-        && !code.split([' ', '\t', ';', '&', '|', '"', '\'', '!']).any(|word| {
-            word == "."
-                || matches!(word, "wait" | "set" | "shift" | "trap")
-                || ASSIGNING.contains(&word)
-        })
-}
-
-fn declared_names(words: &[WordNode]) -> impl Iterator<Item = String> + '_ {
-    words.iter().filter_map(|word| match &word.assignment {
-        Some(assignment) => Some(assignment.name.clone()),
-        None => literal(word).map(ToOwned::to_owned),
-    })
 }
 
 /// The word's text, if nothing in it is expanded.

@@ -3,16 +3,11 @@
 //! The order is bash's: braces, tilde, parameters, splitting, pathnames, quote removal. Pathname
 //! patterns are not matched (no disk here); such a field is known as a pattern.
 
+use super::braces::{Atom, atoms, expand_braces};
 use super::state::{Shell, Value};
 use crate::call::effects::{Span, Word};
 use crate::call::shell::syntax::ast::{Form, Parameter, Piece, Pieces, WordNode};
 use std::rc::Rc;
-
-/// Fields that braces in one word may give before the word counts as unknown.
-const BRACE_FIELDS_MAX: usize = 256;
-
-/// Characters that are looked at while braces of one word are expanded: some hundred times a long word.
-const BRACE_STEPS_MAX: usize = 64 * 1024;
 
 /// One argument.
 #[derive(Debug, Clone)]
@@ -79,23 +74,37 @@ impl Field {
     }
 }
 
-/// A unit of a word while braces are expanded.
-#[derive(Debug, Clone, Copy)]
-enum Atom<'tree> {
-    Character { character: char, quoted: bool },
-    Mark,
-    Piece(&'tree Piece),
+/// What a word is for. Of a path nobody is helped by hearing that its variable has no value, and whoever
+/// wrote it meant another; of what runs, it is the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    Argument,
+    /// It may be the program.
+    Program,
+    /// It is code.
+    Code,
 }
 
-impl Atom<'_> {
-    fn is(&self, wanted: char) -> bool {
-        matches!(self, Atom::Character { character, quoted: false } if *character == wanted)
+impl Place {
+    /// Whether a variable without a value counts as nothing. In quotes it would leave an empty word,
+    /// or with `"$@"` none, so that another word would become the program.
+    const fn takes_nothing(self, quoted: bool) -> bool {
+        match self {
+            Self::Argument => false,
+            Self::Program => !quoted,
+            Self::Code => true,
+        }
     }
 }
 
 impl Shell {
     /// The fields of an argument.
     pub(crate) fn fields(&self, word: &WordNode) -> Vec<Field> {
+        self.fields_at(word, Place::Argument)
+    }
+
+    /// The fields of a word at a place.
+    pub(crate) fn fields_at(&self, word: &WordNode, place: Place) -> Vec<Field> {
         if let [Piece::Text { text, quoted }] = word.pieces.as_slice()
             && (*quoted || !text.contains(['{', '~', '*', '?', '[']))
         {
@@ -113,7 +122,7 @@ impl Shell {
         }
         let mut fields = Vec::new();
         for alternative in &alternatives {
-            let mut builder = Builder::new(self, word, true);
+            let mut builder = Builder { place, ..Builder::new(self, word, true) };
             builder.run(alternative);
             fields.append(&mut builder.fields);
         }
@@ -134,158 +143,6 @@ impl Shell {
     }
 }
 
-fn atoms(pieces: &Pieces) -> Vec<Atom<'_>> {
-    let mut atoms = Vec::new();
-    for piece in pieces {
-        match piece {
-            Piece::Text { text, quoted } => {
-                if *quoted {
-                    atoms.push(Atom::Mark);
-                }
-                atoms.extend(
-                    text.chars().map(|character| Atom::Character { character, quoted: *quoted }),
-                );
-            }
-            Piece::Parameter { .. }
-            | Piece::Command { .. }
-            | Piece::Arithmetic { .. }
-            | Piece::Process { .. }
-            | Piece::Opaque { .. } => atoms.push(Atom::Piece(piece)),
-        }
-    }
-    atoms
-}
-
-/// Brace expansion; `None` if it would give too much.
-fn expand_braces<'tree>(atoms: &[Atom<'tree>]) -> Option<Vec<Vec<Atom<'tree>>>> {
-    let mut done = Vec::new();
-    let mut waiting = vec![(atoms.to_vec(), 0_usize)];
-    let mut steps = 0_usize;
-    while let Some((word, from)) = waiting.pop() {
-        steps += word.len() + 1;
-        let Some((open, parts, close)) = find_brace(&word, from, &mut steps) else {
-            if steps > BRACE_STEPS_MAX {
-                return None;
-            }
-            done.push(word);
-            continue;
-        };
-        if done.len() + waiting.len() + parts.len() > BRACE_FIELDS_MAX {
-            return None;
-        }
-        // The stack is popped from its end: the first alternative must come out first.
-        for part in parts.iter().rev() {
-            let mut next = word.get(..open)?.to_vec();
-            next.extend_from_slice(part);
-            next.extend_from_slice(word.get(close + 1..)?);
-            waiting.push((next, open));
-        }
-    }
-    Some(done)
-}
-
-type Alternatives<'tree> = (usize, Vec<Vec<Atom<'tree>>>, usize);
-
-/// The first brace pair at or behind `from` that expands: its place, alternatives and end.
-fn find_brace<'tree>(
-    word: &[Atom<'tree>],
-    from: usize,
-    steps: &mut usize,
-) -> Option<Alternatives<'tree>> {
-    let mut start = from;
-    loop {
-        let open = start + word.get(start..)?.iter().position(|atom| atom.is('{'))?;
-        *steps += word.len() - open;
-        if *steps > BRACE_STEPS_MAX {
-            return None;
-        }
-        if let Some((parts, close)) = brace_at(word, open) {
-            return Some((open, parts, close));
-        }
-        start = open + 1;
-    }
-}
-
-fn brace_at<'tree>(word: &[Atom<'tree>], open: usize) -> Option<(Vec<Vec<Atom<'tree>>>, usize)> {
-    let mut depth = 0_usize;
-    let mut parts = Vec::new();
-    let mut part = Vec::new();
-    for (index, atom) in word.iter().enumerate().skip(open + 1) {
-        if depth == 0 && atom.is('}') {
-            parts.push(part);
-            return match parts.as_slice() {
-                [single] => sequence(single).map(|parts| (parts, index)),
-                _ => Some((parts, index)),
-            };
-        }
-        if depth == 0 && atom.is(',') {
-            parts.push(std::mem::take(&mut part));
-            continue;
-        }
-        if atom.is('{') {
-            depth += 1;
-        } else if atom.is('}') {
-            depth -= 1;
-        }
-        part.push(*atom);
-    }
-    None
-}
-
-/// `{1..5}`, `{a..e}`, with an optional step.
-fn sequence<'tree>(part: &[Atom<'tree>]) -> Option<Vec<Vec<Atom<'tree>>>> {
-    let text: Option<String> = part
-        .iter()
-        .map(|atom| match atom {
-            Atom::Character { character, quoted: false } => Some(*character),
-            Atom::Character { .. } | Atom::Mark | Atom::Piece(_) => None,
-        })
-        .collect();
-    let text = text?;
-    let parts: Vec<&str> = text.split("..").collect();
-    let (first, last, step) = match parts.as_slice() {
-        [first, last] => (*first, *last, 1),
-        [first, last, step] => (*first, *last, step.parse::<i64>().ok()?.unsigned_abs().max(1)),
-        _ => return None,
-    };
-    let values =
-        number_sequence(first, last, step).or_else(|| letter_sequence(first, last, step))?;
-    let plain = |character| Atom::Character { character, quoted: false };
-    Some(values.iter().map(|value| value.chars().map(plain).collect()).collect())
-}
-
-fn number_sequence(first: &str, last: &str, step: u64) -> Option<Vec<String>> {
-    let (start, end) = (first.parse::<i64>().ok()?, last.parse::<i64>().ok()?);
-    let padded = [first, last]
-        .iter()
-        .any(|text| text.trim_start_matches('-').starts_with('0') && text.len() > 1);
-    let width = if padded { first.len().max(last.len()) } else { 0 };
-    let count = start.abs_diff(end) / step;
-    let step = i64::try_from(step).ok()?;
-    let signed = if start <= end { step } else { step.checked_neg()? };
-    // One more than fits, so that the caller sees that it is too much.
-    let count = i64::try_from(count.min(u64::try_from(BRACE_FIELDS_MAX).ok()? + 1)).ok()?;
-    (0..=count)
-        .map(|index| start.checked_add(index.checked_mul(signed)?))
-        .map(|value| value.map(|value| format!("{value:0width$}")))
-        .collect()
-}
-
-fn letter_sequence(first: &str, last: &str, step: u64) -> Option<Vec<String>> {
-    let letter = |text: &str| {
-        let mut characters = text.chars();
-        characters.next().filter(|one| one.is_ascii_alphabetic() && characters.next().is_none())
-    };
-    let (start, end) = (u32::from(letter(first)?), u32::from(letter(last)?));
-    let step = usize::try_from(step).ok()?;
-    let values: Vec<u32> = if start <= end {
-        (start..=end).step_by(step).collect()
-    } else {
-        (end..=start).rev().step_by(step).collect()
-    };
-    Some(values.into_iter().filter_map(char::from_u32).map(String::from).collect())
-}
-
 /// Puts the fields of one alternative together.
 struct Builder<'shell> {
     shell: &'shell Shell,
@@ -294,11 +151,12 @@ struct Builder<'shell> {
     current: Option<Field>,
     /// Splitting and patterns apply.
     splits: bool,
+    place: Place,
 }
 
 impl<'shell> Builder<'shell> {
     fn new(shell: &'shell Shell, word: &'shell WordNode, splits: bool) -> Self {
-        Self { shell, word, fields: Vec::new(), current: None, splits }
+        Self { shell, word, fields: Vec::new(), current: None, splits, place: Place::Argument }
     }
 
     fn current(&mut self) -> &mut Field {
@@ -373,7 +231,9 @@ impl<'shell> Builder<'shell> {
         };
         match value {
             Value::Known(home) => home.chars().for_each(|character| self.push(character, false)),
-            Value::Number | Value::Environment | Value::Unknown => self.set_unknown(false),
+            Value::Number | Value::Environment | Value::Unset | Value::Unknown => {
+                self.set_unknown(false);
+            }
         }
         rest
     }
@@ -401,14 +261,45 @@ impl<'shell> Builder<'shell> {
 
     fn parameter(&mut self, parameter: &Parameter, quoted: bool) {
         let plain = parameter.form == Form::Plain && parameter.subscript.is_none();
+        let is_default = parameter.form == Form::Default && parameter.subscript.is_none();
         let several = parameter.name == "@"
             || parameter.subscript.as_ref().is_some_and(|subscript| {
                 matches!(subscript.as_slice(), [Piece::Text { text, .. }] if text == "@")
             });
         match self.shell.value(&parameter.name) {
             Value::Known(value) if plain => self.value(&value, quoted),
-            Value::Known(_) | Value::Number | Value::Environment | Value::Unknown => {
-                self.set_unknown(several || !quoted);
+            Value::Known(value) if is_default && !value.is_empty() => self.value(&value, quoted),
+            Value::Unset if is_default => self.operand(&parameter.operand, quoted),
+            // Unquoted and without a value, nothing is left of it.
+            Value::Unset if plain && self.place.takes_nothing(quoted) => {
+                self.shell.beliefs.relied_on.set(true);
+            }
+            Value::Known(_)
+            | Value::Number
+            | Value::Environment
+            | Value::Unset
+            | Value::Unknown => self.set_unknown(several || !quoted),
+        }
+    }
+
+    /// The word of `${x:-word}`, which takes the place of the expansion.
+    fn operand(&mut self, pieces: &Pieces, quoted: bool) {
+        self.shell.beliefs.relied_on.set(true);
+        for (index, piece) in pieces.iter().enumerate() {
+            match piece {
+                Piece::Text { text, quoted: false }
+                    if !quoted && index == 0 && text.starts_with('~') =>
+                {
+                    self.set_unknown(false);
+                }
+                Piece::Text { text, quoted: is_quoted } => self.value(text, quoted || *is_quoted),
+                Piece::Parameter { parameter, quoted: is_quoted } => {
+                    self.parameter(parameter, quoted || *is_quoted);
+                }
+                Piece::Command { .. }
+                | Piece::Arithmetic { .. }
+                | Piece::Process { .. }
+                | Piece::Opaque { .. } => self.set_unknown(!quoted),
             }
         }
     }

@@ -65,6 +65,7 @@ impl Analysis {
         }
         match parameter.form {
             // The value is evaluated: as a name with a subscript, or as a prompt.
+            Form::Indirect if self.names_variable(parameter) => {}
             Form::Indirect | Form::Transform(b'P') => {
                 self.unresolved(UnresolvedReason::CodeWord, &parameter.name, parameter.span);
             }
@@ -73,10 +74,24 @@ impl Analysis {
             | Form::Length
             | Form::Names
             | Form::AssignDefault
+            | Form::Default
             | Form::Operand
             | Form::Transform(_) => {}
         }
         self.pieces(&parameter.operand, parameter.span)
+    }
+
+    /// Whether the value of `${!x}` is certainly the name of a variable, which holds nothing that is
+    /// evaluated, or not there at all, which bash refuses.
+    fn names_variable(&self, parameter: &Parameter) -> bool {
+        let is_name =
+            |value: &str| value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        parameter.subscript.is_none()
+            && match self.shell.value(&parameter.name) {
+                Value::Known(value) => is_name(&value),
+                Value::Unset => true,
+                Value::Number | Value::Environment | Value::Unknown => false,
+            }
     }
 
     /// A subscript is an expression, unless the array is associative or all elements are meant.
@@ -109,11 +124,11 @@ impl Analysis {
                 Form::Length => None,
                 Form::Names if !self.shell.facts.associative.contains(&parameter.name) => None,
                 Form::Plain => match self.shell.value(&parameter.name) {
-                    Value::Number | Value::Environment => None,
+                    Value::Number | Value::Environment | Value::Unset => None,
                     Value::Known(value) => self.doubtful_name(&value),
                     Value::Unknown => Some(parameter.name.clone()),
                 },
-                Form::Operand => self.doubtful_default(parameter),
+                Form::Default | Form::Operand => self.doubtful_default(parameter),
                 Form::Indirect
                 | Form::Names
                 | Form::AssignDefault
@@ -133,7 +148,8 @@ impl Analysis {
 
     /// `${x:-0}`: as safe as the variable and the word.
     fn doubtful_default(&self, parameter: &Parameter) -> Option<String> {
-        let safe = matches!(self.shell.value(&parameter.name), Value::Number | Value::Environment);
+        let value = self.shell.value(&parameter.name);
+        let safe = matches!(value, Value::Number | Value::Environment | Value::Unset);
         let text = parameter.operand.iter().all(|piece| {
             matches!(piece, Piece::Text { text, .. } if text.bytes().all(|byte| byte.is_ascii_digit() || b"#%-+".contains(&byte)))
         });
@@ -145,7 +161,7 @@ impl Analysis {
             .find(|name| {
                 !NUMERIC_PARAMETERS.contains(name)
                     && match self.shell.value(name) {
-                        Value::Number | Value::Environment => false,
+                        Value::Number | Value::Environment | Value::Unset => false,
                         Value::Known(value) => names(&value).next().is_some(),
                         Value::Unknown => true,
                     }
@@ -201,6 +217,13 @@ impl Analysis {
                         Input::Text(format!("{text}\n").into())
                     }
                     (_, Some("/dev/null")) => Input::none(),
+                    (RedirectOperator::Read, Some(path))
+                        if !path.is_empty()
+                            && !path.starts_with("/dev/")
+                            && !path.starts_with("/proc/") =>
+                    {
+                        Input::File
+                    }
                     (_, _) => Input::Stream,
                 }
             }
@@ -219,9 +242,11 @@ impl Analysis {
                         Value::Known(value) if self.shell.expansion.take(value.len()) => {
                             text.push_str(&value);
                         }
-                        Value::Known(_) | Value::Number | Value::Environment | Value::Unknown => {
-                            return None;
-                        }
+                        Value::Known(_)
+                        | Value::Number
+                        | Value::Environment
+                        | Value::Unset
+                        | Value::Unknown => return None,
                     }
                 }
                 Piece::Command { body, .. } => text.push_str(&self.shell.substituted(body)?),

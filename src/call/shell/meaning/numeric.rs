@@ -49,6 +49,7 @@ pub(crate) fn is_numeric_value(pieces: &Pieces, associative: &BTreeSet<String>) 
             Form::Plain => NUMERIC_PARAMETERS.contains(&parameter.name.as_str()),
             Form::Indirect
             | Form::AssignDefault
+            | Form::Default
             | Form::Operand
             | Form::Substring
             | Form::Transform(_) => false,

@@ -81,7 +81,7 @@ impl Analysis {
         }
         match read {
             Input::Names { .. } if chooses_lines(program, &words) => Some(read.clone()),
-            Input::Names { .. } | Input::Text(_) | Input::Stream => None,
+            Input::Names { .. } | Input::Text(_) | Input::File | Input::Stream => None,
         }
     }
 }

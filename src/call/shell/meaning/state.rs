@@ -3,7 +3,8 @@
 use super::facts::{Facts, Poisoned};
 use super::numeric::NUMERIC_PARAMETERS;
 use crate::base::limits::SHELL_BYTES_MAX;
-use crate::base::paths::normalise;
+use crate::base::paths::{normalise, normalise_from};
+use crate::call::shell::EnvironmentNames;
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,10 @@ const DIRECTORIES_MAX: usize = 4;
 /// Longest path that `cd` is followed into: a quarter of what the kernel takes, and far more than
 /// anybody types.
 const PATH_BYTES_MAX: usize = 1_024;
+
+/// Deepest directory that `cd` is followed into: twice as deep as the trees of package managers, and so
+/// few names that every path in it is judged at once.
+const PATH_NAMES_MAX: usize = 64;
 
 /// Bytes that the expansions of one script may give, all together: four times the largest script.
 /// `x=$x$x`, forty times, is a script of 300 bytes whose value fills any memory.
@@ -54,25 +59,28 @@ pub(crate) enum Value {
     Number,
     /// Given by the environment or unset: not known, but not chosen by the script.
     Environment,
+    /// It has none: nothing assigns it, and the environment cannot hold it.
+    Unset,
     Unknown,
 }
 
-/// The directories a shell may be in; none = it cannot be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Directories(Vec<PathBuf>);
+/// The directories a shell may be in, normalised; none = it cannot be told. Shared, since every command
+/// of a script remembers where it began.
+#[derive(Debug, Clone)]
+pub(crate) struct Directories(Rc<[PathBuf]>);
 
 impl Directories {
-    pub(crate) fn one(path: PathBuf) -> Self {
-        Self(vec![path])
+    pub(crate) fn one(path: &Path) -> Self {
+        Self(Rc::from([normalise(Path::new("/"), path)]))
     }
 
-    pub(crate) const fn unknown() -> Self {
-        Self(Vec::new())
+    pub(crate) fn unknown() -> Self {
+        Self(Rc::from([]))
     }
 
     /// The only possible directory.
     pub(crate) fn certain(&self) -> Option<&Path> {
-        match self.0.as_slice() {
+        match &*self.0 {
             [path] => Some(path),
             _ => None,
         }
@@ -80,32 +88,61 @@ impl Directories {
 
     /// All places that `path` may mean.
     pub(crate) fn resolve(&self, path: &str) -> Vec<PathBuf> {
-        if path.starts_with('/') {
-            return vec![normalise(Path::new("/"), Path::new(path))];
+        let path = Path::new(path);
+        if path.is_absolute() {
+            return vec![normalise(Path::new("/"), path)];
         }
-        self.0.iter().map(|directory| normalise(directory, Path::new(path))).collect()
+        self.0.iter().map(|directory| normalise_from(directory, path)).collect()
     }
 
+    /// Where `cd path` leads; unknown where that is too long or too deep to be followed.
     pub(crate) fn entered(&self, path: &str) -> Self {
         let found = self.resolve(path);
-        if found.iter().any(|path| path.as_os_str().len() > PATH_BYTES_MAX) {
+        if found.iter().any(|path| is_too_far(path)) {
             return Self::unknown();
         }
-        Self(found)
+        Self(found.into())
+    }
+
+    /// Whether nothing is known about where the shell is.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Either of the two; what `self` holds comes first.
-    pub(crate) fn or(mut self, other: &Self) -> Self {
+    pub(crate) fn or(self, other: &Self) -> Self {
         if self.0.is_empty() || other.0.is_empty() {
             return Self::unknown();
         }
-        for path in &other.0 {
-            if self.0.len() < DIRECTORIES_MAX && !self.0.contains(path) {
-                self.0.push(path.clone());
+        let mut more = Vec::new();
+        for path in &*other.0 {
+            let is_new = !self.0.iter().chain(&more).any(|known| is_same(known, path));
+            if is_new && self.0.len() + more.len() < DIRECTORIES_MAX {
+                more.push(path.clone());
             }
         }
-        self
+        if more.is_empty() { self } else { Self(self.0.iter().cloned().chain(more).collect()) }
     }
+}
+
+impl PartialEq for Directories {
+    fn eq(&self, other: &Self) -> bool {
+        let same_all = || self.0.iter().zip(&*other.0).all(|(one, another)| is_same(one, another));
+        Rc::ptr_eq(&self.0, &other.0) || self.0.len() == other.0.len() && same_all()
+    }
+}
+
+impl Eq for Directories {}
+
+fn is_too_far(path: &Path) -> bool {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let names = bytes.iter().filter(|byte| **byte == b'/').count();
+    bytes.len() > PATH_BYTES_MAX || names > PATH_NAMES_MAX
+}
+
+/// Normalised paths are equal if their bytes are; taking them apart for it would be slow.
+fn is_same(one: &Path, another: &Path) -> bool {
+    one.as_os_str() == another.as_os_str()
 }
 
 /// Names that exist from a place on, up to the end of what the place belongs to.
@@ -139,6 +176,15 @@ impl Defined {
     }
 }
 
+/// Whether values decided what runs, and whether any of them could be wrong. One for an analysis.
+#[derive(Debug, Default)]
+pub(crate) struct Beliefs {
+    /// A variable or a parameter decided what runs.
+    pub(crate) relied_on: Cell<bool>,
+    /// A builtin that may assign is called by a name that the facts of the script do not see.
+    pub(crate) shaken: Cell<bool>,
+}
+
 /// One shell process.
 #[derive(Debug, Clone)]
 pub(crate) struct Shell {
@@ -147,6 +193,11 @@ pub(crate) struct Shell {
     pub(crate) values: BTreeMap<String, String>,
     /// Variables that come with the process.
     pub(crate) inherited: BTreeMap<String, Value>,
+    /// Which others may come with it.
+    pub(crate) environment: EnvironmentNames,
+    /// Names that were assigned so far.
+    begun: BTreeSet<String>,
+    pub(crate) beliefs: Rc<Beliefs>,
     /// Functions that exist at this place.
     pub(crate) defined: Defined,
     pub(crate) directories: Directories,
@@ -154,6 +205,8 @@ pub(crate) struct Shell {
     pub(crate) stack: Vec<Directories>,
     /// Inside a function, a trap or a loop: it runs later or again.
     pub(crate) in_function: bool,
+    /// The function whose body is looked at.
+    pub(crate) function: Option<Rc<str>>,
     /// Where the command stands that is looked at.
     pub(crate) position: usize,
     /// `set -e` holds.
@@ -171,11 +224,15 @@ impl Shell {
             facts: Rc::new(Facts::default()),
             values: BTreeMap::new(),
             inherited,
+            environment: EnvironmentNames::Any,
+            begun: BTreeSet::new(),
+            beliefs: Rc::default(),
             defined: Defined::default(),
             previous: Directories::unknown(),
             directories,
             stack: Vec::new(),
             in_function: false,
+            function: None,
             position: 0,
             stops_on_error: false,
             expansion,
@@ -196,11 +253,13 @@ impl Shell {
         }
         if let Some(assigned) = self.facts.variables.get(name) {
             let certain = !assigned.elsewhere && (!self.in_function || assigned.straight == 1);
-            return match self.values.get(name).filter(|_| certain) {
-                Some(value) => Value::Known(value.clone()),
-                None if assigned.numeric && !self.facts.numbers_doubtful => Value::Number,
-                None => Value::Unknown,
-            };
+            match self.values.get(name).filter(|_| certain) {
+                Some(value) => return Value::Known(value.clone()),
+                None if assigned.numeric && !self.facts.numbers_doubtful => return Value::Number,
+                // What stands in front of all its assignments sees what was there before.
+                None if certain && !self.in_function && !self.begun.contains(name) => {}
+                None => return Value::Unknown,
+            }
         }
         if NUMERIC_PARAMETERS.contains(&name) {
             return Value::Number;
@@ -214,13 +273,29 @@ impl Shell {
         let positional = name.bytes().all(|byte| !byte.is_ascii_alphabetic() && byte != b'_');
         match self.inherited.get(name) {
             Some(value) => value.clone(),
-            None if positional || super::facts::SPECIAL.contains(&name) => Value::Unknown,
-            None => Value::Environment,
+            None if positional => self.positional(name),
+            None if super::facts::SPECIAL.contains(&name) => Value::Unknown,
+            None if self.environment.may_hold(name) || super::facts::is_set_by_shell(name) => {
+                Value::Environment
+            }
+            None => Value::Unset,
         }
+    }
+
+    /// `$1`, `$@` and the like: a script that is handed over as a command has none, until it sets some.
+    fn positional(&self, name: &str) -> Value {
+        let is_parameter = matches!(name, "@" | "*")
+            || name != "0" && name.bytes().all(|byte| byte.is_ascii_digit());
+        let is_unset = is_parameter
+            && self.environment != EnvironmentNames::Any
+            && !self.in_function
+            && !self.facts.sets_positional;
+        if is_unset { Value::Unset } else { Value::Unknown }
     }
 
     /// Remembers an assignment of the straight line, if the variable's values can be followed.
     pub(crate) fn assign(&mut self, name: &str, value: Option<&str>) {
+        self.begun.insert(name.to_owned());
         let followed = self.facts.variables.get(name).is_some_and(|assigned| !assigned.elsewhere);
         match value.filter(|value| followed && value.len() <= VALUE_BYTES_MAX) {
             Some(value) => self.values.insert(name.to_owned(), value.to_owned()),

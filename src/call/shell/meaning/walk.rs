@@ -11,7 +11,8 @@ use crate::call::shell::syntax::ast::{
     Command, CommandKind, Connector, Item, List, Pipeline, WordNode,
 };
 use crate::call::shell::syntax::{Budget, Origin, TooLarge, parse, refused_at};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 pub(crate) type Walked = Result<(), TooLarge>;
@@ -29,7 +30,9 @@ pub(crate) enum Input {
         /// All of them lie in or below the directory of the shell.
         below_here: bool,
     },
-    /// A pipe, a file, or text that is not known.
+    /// A file that a redirection names.
+    File,
+    /// A pipe, or text that is not known.
     Stream,
 }
 
@@ -78,6 +81,8 @@ pub(crate) struct Analysis {
     /// What is judged runs elsewhere: paths and hosts are not ours.
     pub(super) remote: bool,
     extended_patterns: bool,
+    /// Files that came from other machines in this script.
+    pub(crate) fetched: HashSet<PathBuf>,
 }
 
 impl Analysis {
@@ -92,7 +97,18 @@ impl Analysis {
             inherited: Input::none(),
             remote: false,
             extended_patterns: false,
+            fetched: HashSet::new(),
         }
+    }
+
+    /// What was found.
+    pub(crate) fn finish(mut self) -> Effects {
+        // A value that decided what runs may have been another one behind our back.
+        if self.shell.beliefs.shaken.get() && self.shell.beliefs.relied_on.get() {
+            let reason = UnresolvedReason::ProgramWord;
+            self.unresolved(reason, "a variable that may have changed", Span::default());
+        }
+        self.effects
     }
 
     pub(crate) fn unresolved(&mut self, reason: UnresolvedReason, text: &str, span: Span) {
@@ -101,6 +117,11 @@ impl Analysis {
         if self.effects.unresolved.last() != Some(&unresolved) {
             self.effects.unresolved.push(unresolved);
         }
+    }
+
+    /// Whether what is judged runs on another machine or in a container.
+    pub(crate) const fn remote(&self) -> bool {
+        self.remote
     }
 
     /// Judges something that runs on another machine or in a container.
@@ -196,7 +217,8 @@ impl Analysis {
             inherited.insert(assignment.name.clone(), Value::Unknown);
         }
         let expansion = self.shell.expansion.clone();
-        let child = Shell::new(self.shell.directories.clone(), inherited, expansion);
+        let mut child = Shell::new(self.shell.directories.clone(), inherited, expansion);
+        child.beliefs = Rc::clone(&self.shell.beliefs);
         let shell = std::mem::replace(&mut self.shell, child);
         let outer = std::mem::replace(&mut self.via, via);
         let input = std::mem::replace(&mut self.inherited, call.input.clone());
@@ -386,7 +408,9 @@ impl Analysis {
         // A function may call itself and those that are defined later.
         let defined = self.shell.defined.mark();
         self.shell.defined.insert(&name.text);
+        let around = self.shell.function.replace(Rc::from(&*name.text));
         self.deeper(|analysis| analysis.command(body, Input::Stream))?;
+        self.shell.function = around;
         self.shell.defined.forget(defined);
         self.shell.in_function = outer;
         self.shell.directories = directories;

@@ -63,7 +63,7 @@ pub(crate) fn has_own_meaning(name: &str) -> bool {
 }
 
 /// Builtins that the facts of a script are gathered from, so that they must be seen before the walk.
-const SEEN_BEFORE: [&str; 26] = [
+const SEEN_BEFORE: [&str; 28] = [
     "eval",
     "source",
     ".",
@@ -88,12 +88,14 @@ const SEEN_BEFORE: [&str; 26] = [
     "builtin",
     "exec",
     "alias",
+    "compgen",
     "set",
+    "shift",
     "shopt",
 ];
 
 /// Settings of `set -o` and `shopt` that do not change how a script is read.
-pub(super) fn is_harmless_setting(name: &str) -> bool {
+pub(crate) fn is_harmless_setting(name: &str) -> bool {
     matches!(
         name,
         "errexit"
@@ -149,6 +151,7 @@ pub(super) fn run(
     let program = invoked.call.fields.first();
     let spelled_out = program.is_some_and(|program| *program.text == *program.value);
     if !spelled_out && SEEN_BEFORE.contains(&invoked.name) {
+        analysis.shell.beliefs.shaken.set(true);
         state(analysis, invoked);
     }
     match invoked.name {
@@ -248,10 +251,14 @@ fn eval(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
 
 /// Judges code that this shell itself runs.
 fn run_in_shell(analysis: &mut Analysis, invoked: &Invoked<'_>, text: &str) -> Walked {
-    analysis.deeper(|analysis| {
+    // Its parameters are those of the place where it will run.
+    let function = analysis.shell.function.take();
+    let walked = analysis.deeper(|analysis| {
         analysis.take_text(text.len())?;
         analysis.script(text, Origin::Fixed(invoked.call.span), false)
-    })
+    });
+    analysis.shell.function = function;
+    walked
 }
 
 /// A file that is run in this shell is workspace code like a script that is run by name: the cell

@@ -1,6 +1,7 @@
 //! `cd`, `pushd` and `popd`: where a shell goes, as far as it is certain.
 
 use super::Invoked;
+use crate::call::effects::UnresolvedReason;
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::state::{Directories, Value};
 use crate::call::shell::meaning::walk::Analysis;
@@ -14,10 +15,21 @@ pub(super) fn change_directory(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         None => directory_of(analysis, "HOME"),
         Some(Some("-")) => analysis.shell.previous.clone(),
         Some(Some("")) => analysis.shell.directories.clone(),
-        Some(Some(path)) => relative_target(analysis, invoked, path),
+        Some(Some(path)) => followed(analysis, invoked, path),
         Some(None) => Directories::unknown(),
     };
     enter(analysis, next);
+}
+
+/// Where a known word leads. Where it leads too far to be followed, what is named relative to it
+/// from here on is not judged, and this part says so.
+fn followed(analysis: &mut Analysis, invoked: &Invoked<'_>, path: &str) -> Directories {
+    let next = relative_target(analysis, invoked, path);
+    let is_followed = path.starts_with('/') || !analysis.shell.directories.is_unknown();
+    if is_followed && next.is_unknown() {
+        analysis.unresolved(UnresolvedReason::PathWord, invoked.name, invoked.call.span);
+    }
+    next
 }
 
 /// With `CDPATH` a relative name is looked up in other directories first.
@@ -32,7 +44,7 @@ fn relative_target(analysis: &Analysis, invoked: &Invoked<'_>, path: &str) -> Di
         None => match analysis.shell.value("CDPATH") {
             Value::Known(value) => Some(value),
             // The environment of a cell is ours, and holds no `CDPATH` that is not known.
-            Value::Environment => return here,
+            Value::Environment | Value::Unset => return here,
             Value::Number | Value::Unknown => None,
         },
     };
@@ -46,7 +58,9 @@ fn relative_target(analysis: &Analysis, invoked: &Invoked<'_>, path: &str) -> Di
 fn directory_of(analysis: &Analysis, name: &str) -> Directories {
     match analysis.shell.value(name) {
         Value::Known(path) => analysis.shell.directories.entered(&path),
-        Value::Number | Value::Environment | Value::Unknown => Directories::unknown(),
+        Value::Number | Value::Environment | Value::Unset | Value::Unknown => {
+            Directories::unknown()
+        }
     }
 }
 
@@ -59,7 +73,7 @@ pub(super) fn push_directory(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     let target =
         invoked.arguments.iter().find_map(|field| field.exact().filter(|word| *word != "--"));
     let next = match target {
-        Some(path) if !path.starts_with(['-', '+']) => relative_target(analysis, invoked, path),
+        Some(path) if !path.starts_with(['-', '+']) => followed(analysis, invoked, path),
         Some(_) | None => Directories::unknown(),
     };
     enter(analysis, next);

@@ -249,7 +249,7 @@ pub(super) fn make(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         };
         if file == "-" || shells::is_stream(file) && file != "/dev/null" {
             analysis.inline_code(invoked.index, "-f -");
-            if !matches!(invoked.call.input, Input::Text(_)) {
+            if invoked.call.input != Input::none() {
                 analysis.unresolved(UnresolvedReason::ForeignCode, "make -f -", invoked.call.span);
             }
         }

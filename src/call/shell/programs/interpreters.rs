@@ -2,7 +2,7 @@
 //! read here. A script in a file is workspace code, which the cell holds.
 
 use super::Invoked;
-use crate::call::effects::{Access, PathOrigin};
+use crate::call::effects::{Access, PathOrigin, UnresolvedReason};
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::walk::{Analysis, Input};
 
@@ -178,10 +178,21 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) {
         }
     }
     // Nothing to run was named: the program comes from standard input.
-    if invoked.call.input != Input::none()
-        && !invoked.arguments.iter().any(|field| matches!(field.prefix(), "-V" | "-v" | "-h"))
-    {
-        analysis.inline_code(invoked.index, "standard input");
+    if !invoked.arguments.iter().any(|field| matches!(field.prefix(), "-V" | "-v" | "-h")) {
+        standard_input(analysis, invoked);
+    }
+}
+
+/// Code of a file is workspace code; of a pipe it is anybody's.
+fn standard_input(analysis: &mut Analysis, invoked: &Invoked<'_>) {
+    let span = invoked.call.span;
+    match &invoked.call.input {
+        Input::Text(text) if text.is_empty() => {}
+        Input::Text(_) | Input::File => analysis.inline_code(invoked.index, "standard input"),
+        Input::Names { .. } | Input::Stream => {
+            analysis.inline_code(invoked.index, "standard input");
+            analysis.unresolved(UnresolvedReason::ForeignCode, invoked.name, span);
+        }
     }
 }
 
@@ -223,6 +234,7 @@ fn script(analysis: &mut Analysis, invoked: &Invoked<'_>, field: &Field) {
     let stream = field.exact().is_some_and(super::shells::is_stream);
     let substituted = field.unknown && field.text.starts_with("<(");
     if stream || substituted {
+        analysis.unresolved(UnresolvedReason::ForeignCode, &field.text, field.span);
         return analysis.inline_code(invoked.index, &field.text);
     }
     let origin = PathOrigin::ProgramArgument { program: invoked.name.to_owned() };

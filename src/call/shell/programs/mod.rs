@@ -3,6 +3,7 @@
 //! Tables (`runners`, `paths`) are data; the other files are the few programs whose arguments are a
 //! language of their own. A command that no file here knows is judged by its name alone.
 
+mod awk;
 mod builtins;
 mod directories;
 mod environment;
@@ -10,6 +11,7 @@ mod find;
 mod git;
 mod hosts;
 mod interpreters;
+mod loopback;
 mod options;
 mod parallel;
 mod paths;
@@ -22,7 +24,7 @@ mod variables;
 
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::walk::{Analysis, Call, Lookup, Walked};
-pub(crate) use builtins::has_own_meaning;
+pub(crate) use builtins::{has_own_meaning, is_harmless_setting};
 
 /// Looks at the arguments of a command that was recorded as number `index`.
 pub(crate) fn run(analysis: &mut Analysis, call: &Call, index: usize) -> Walked {
@@ -43,6 +45,7 @@ pub(crate) fn run(analysis: &mut Analysis, call: &Call, index: usize) -> Walked 
     }
     paths::run(analysis, &invoked);
     hosts::run(analysis, &invoked);
+    loopback::run(analysis, &invoked);
     Ok(())
 }
 

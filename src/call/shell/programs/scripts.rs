@@ -1,19 +1,19 @@
-//! `sed` and `awk`: enough of their languages to tell a script that runs or opens something from one
-//! that only edits text. What is not understood counts as code.
+//! `sed`: enough of its language to tell a script that runs or opens something from one that only edits
+//! text. What is not understood counts as code.
 
-use super::Invoked;
-use crate::call::effects::{Access, PathOrigin};
+use super::{Invoked, shells};
+use crate::call::effects::{Access, PathOrigin, UnresolvedReason};
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::walk::{Analysis, Walked};
 
 /// The scripts of `sed` or `awk` on a command line: those of `-e`, else the first operand.
-struct Scripts<'call> {
-    scripts: Vec<&'call Field>,
+pub(super) struct Scripts<'call> {
+    pub(super) scripts: Vec<&'call Field>,
     /// A script comes from a file or is named in a way that is not read here.
     elsewhere: bool,
 }
 
-fn scripts<'call>(
+pub(super) fn scripts<'call>(
     fields: &'call [Field],
     code: &[&str],
     files: &[&str],
@@ -69,11 +69,20 @@ pub(super) fn sed(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
         return Ok(());
     }
     for field in found.scripts {
-        let read = field.exact().and_then(sed_files);
-        let Some(files) = read else {
+        let read = field.exact().and_then(sed_script);
+        let Some(Sed { files, commands, runs_input, .. }) = read else {
             analysis.inline_code(invoked.index, "sed script");
             continue;
         };
+        if runs_input || !commands.is_empty() {
+            analysis.inline_code(invoked.index, "sed script");
+        }
+        if runs_input {
+            analysis.unresolved(UnresolvedReason::CodeWord, &field.text, field.span);
+        }
+        for command in commands {
+            shells::code(analysis, invoked, &command, field.span)?;
+        }
         for (name, access) in files {
             let file = Field::known(&name, field.span);
             let origin = PathOrigin::ProgramArgument { program: "sed".to_owned() };
@@ -86,18 +95,24 @@ pub(super) fn sed(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
 /// A position in a sed script.
 struct Sed<'script> {
     rest: std::iter::Peekable<std::str::Chars<'script>>,
+    /// What it reads and writes.
     files: Vec<(String, Access)>,
+    /// What it runs.
+    commands: Vec<String>,
+    /// It runs the text that it edits.
+    runs_input: bool,
 }
 
-/// The files a script reads and writes; `None` if it runs something or is not understood.
-fn sed_files(script: &str) -> Option<Vec<(String, Access)>> {
-    let mut sed = Sed { rest: script.chars().peekable(), files: Vec::new() };
+/// What a script does besides editing; `None` if it is not understood.
+fn sed_script(script: &str) -> Option<Sed<'_>> {
+    let rest = script.chars().peekable();
+    let mut sed = Sed { rest, files: Vec::new(), commands: Vec::new(), runs_input: false };
     loop {
         while sed.rest.next_if(|character| character.is_whitespace() || *character == ';').is_some()
         {
         }
         if sed.rest.peek().is_none() {
-            return Some(sed.files);
+            return Some(sed);
         }
         sed.command()?;
     }
@@ -136,7 +151,8 @@ impl Sed<'_> {
             }
             '{' | '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x'
             | 'z' | 'F' => {}
-            // `e` runs a command; what else there is, is not known.
+            'e' => self.run(),
+            // What else there is, is not known.
             _ => return None,
         }
         Some(())
@@ -202,7 +218,10 @@ impl Sed<'_> {
                     self.file(Access::Write);
                     return Some(());
                 }
-                Some('e') => return None,
+                Some('e') => {
+                    self.rest.next();
+                    self.runs_input = true;
+                }
                 Some(_) | None => return Some(()),
             }
         }
@@ -234,83 +253,27 @@ impl Sed<'_> {
     }
 
     fn file(&mut self, access: Access) {
-        self.blanks();
-        let mut name = String::new();
-        while let Some(character) = self.rest.next_if(|character| *character != '\n') {
-            name.push(character);
-        }
+        let name = self.rest_of_line();
         self.files.push((name, access));
     }
-}
 
-pub(super) fn awk(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let found = scripts(
-        invoked.arguments,
-        &["-e", "--source"],
-        &["-f", "--file", "-E", "--exec", "-i", "--include", "-l", "--load"],
-        &["-F", "-v", "--field-separator", "--assign"],
-    );
-    let attached = invoked.arguments.iter().any(|field| {
-        field.prefix().starts_with("--source=")
-            || field.prefix().starts_with("-l")
-            || field.prefix().starts_with("--load")
-    });
-    let doubtful = found.scripts.iter().any(|field| field.exact().is_none_or(awk_runs));
-    if doubtful || attached {
-        analysis.inline_code(invoked.index, "awk program");
-    }
-}
-
-/// Whether an awk program could run a command or open a connection.
-fn awk_runs(program: &str) -> bool {
-    let Some(code) = awk_code(program) else { return true };
-    let pipe = code.replace("||", "").contains('|');
-    pipe || code.contains("system")
-        || code.contains('@')
-        || ["/inet/", "/inet4/", "/inet6/"].iter().any(|path| program.contains(path))
-}
-
-/// The program without its strings, regular expressions and comments; `None` if one does not end.
-fn awk_code(program: &str) -> Option<String> {
-    let mut code = String::new();
-    let mut characters = program.chars();
-    // Whether a slash here would start a regular expression.
-    let mut operand_expected = true;
-    while let Some(character) = characters.next() {
-        match character {
-            '"' => {
-                skip_delimited(&mut characters, '"')?;
-                operand_expected = false;
-            }
-            '/' if operand_expected => {
-                skip_delimited(&mut characters, '/')?;
-                operand_expected = false;
-            }
-            '#' => {
-                let _comment = characters.by_ref().find(|character| *character == '\n');
-                code.push('\n');
-            }
-            _ => {
-                code.push(character);
-                if !character.is_whitespace() || character == '\n' {
-                    operand_expected = !(character.is_alphanumeric()
-                        || matches!(character, '_' | ')' | ']' | '$'));
-                }
-            }
+    /// `e COMMAND`, or `e` alone for the text that is edited.
+    fn run(&mut self) {
+        let command = self.rest_of_line();
+        if command.is_empty() {
+            self.runs_input = true;
+        } else {
+            self.commands.push(command);
         }
     }
-    Some(code)
-}
 
-fn skip_delimited(characters: &mut std::str::Chars<'_>, delimiter: char) -> Option<()> {
-    loop {
-        match characters.next()? {
-            '\\' => {
-                characters.next()?;
-            }
-            character if character == delimiter => return Some(()),
-            _ => {}
+    fn rest_of_line(&mut self) -> String {
+        self.blanks();
+        let mut text = String::new();
+        while let Some(character) = self.rest.next_if(|character| *character != '\n') {
+            text.push(character);
         }
+        text
     }
 }
 
@@ -338,39 +301,22 @@ mod tests {
             "1~2d",
             ":a;N;$!ba;s/\\n/,/g",
         ] {
-            assert_eq!(sed_files(script).map(|files| files.len()), Some(0), "{script}");
+            let sed = sed_script(script).unwrap();
+            let runs = sed.runs_input || !sed.commands.is_empty();
+            assert!(sed.files.is_empty() && !runs, "{script}");
         }
-        for script in ["1e canary", "s/a/b/e", "s/.*/canary/ge", "e", "1!e x", "s/a/b", "k"] {
-            assert!(sed_files(script).is_none(), "{script}");
+        for script in ["s/a/b/e", "s/.*/canary/ge", "e", "$!e"] {
+            assert!(sed_script(script).unwrap().runs_input, "{script}");
         }
-        let files = sed_files("/x/w /out\ns/a/b/w f").unwrap();
+        for script in ["1e canary", "1!e  canary", "/a/,/b/{e canary\n}"] {
+            assert_eq!(sed_script(script).unwrap().commands, ["canary"], "{script}");
+        }
+        for script in ["s/a/b", "k"] {
+            assert!(sed_script(script).is_none(), "{script}");
+        }
+        let files = sed_script("/x/w /out\ns/a/b/w f").unwrap().files;
         assert_eq!(files, [("/out".to_owned(), Access::Write), ("f".to_owned(), Access::Write)]);
-        assert_eq!(sed_files("r /etc/passwd").unwrap(), [("/etc/passwd".to_owned(), Access::Read)]);
-    }
-
-    #[test]
-    fn awk_programs_that_run_are_told_from_those_that_compute() {
-        for program in [
-            "{print $1}",
-            "/a|b/ {print}",
-            "$1 > 5 || $2 < 3",
-            "BEGIN{print \"a | b\"}",
-            "{print $1/$2}",
-            "!seen[$0]++",
-            "NR==1 # a | b",
-        ] {
-            assert!(!awk_runs(program), "{program}");
-        }
-        for program in [
-            "BEGIN{system(\"x\")}",
-            "BEGIN{print \"x\" | \"canary\"}",
-            "BEGIN{\"date\" | getline d}",
-            "@load \"x\"",
-            "BEGIN{f=\"system\"; @f(\"x\")}",
-            "BEGIN{print \"x\" |& \"/inet/tcp/0/h/80\"}",
-            "BEGIN{\"unterminated}",
-        ] {
-            assert!(awk_runs(program), "{program}");
-        }
+        let files = sed_script("r /etc/passwd").unwrap().files;
+        assert_eq!(files, [("/etc/passwd".to_owned(), Access::Read)]);
     }
 }

@@ -216,7 +216,7 @@ pub(super) fn standard_input(analysis: &mut Analysis, invoked: &Invoked<'_>) -> 
     let span = invoked.call.span;
     match &invoked.call.input {
         Input::Text(text) => text_of(analysis, invoked, text, span),
-        Input::Names { .. } | Input::Stream => {
+        Input::Names { .. } | Input::File | Input::Stream => {
             analysis.unresolved(UnresolvedReason::ForeignCode, invoked.name, span);
             Ok(())
         }

@@ -3,7 +3,7 @@
 use super::options::read;
 use super::runner::{code, ssh_settings, unclear, without_command};
 use super::runners::{Code, find};
-use super::{Invoked, environment, scripts};
+use super::{Invoked, environment, scripts, shells};
 use crate::call::shell::meaning::fields::Field;
 use crate::call::shell::meaning::walk::{Analysis, Input, Walked};
 
@@ -25,6 +25,10 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
             Some(_) => Ok(()),
         },
         "zip" => zip(analysis, invoked),
+        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => super::awk::awk(analysis, invoked),
+        "vim" | "vi" | "nvim" | "ex" | "view" | "vimdiff" | "less" | "more" | "ed" => {
+            editor(analysis, invoked)
+        }
         "su" if !invoked.arguments.iter().any(is_command_of_su) => {
             without_command(analysis, invoked, &[])
         }
@@ -43,14 +47,10 @@ pub(super) fn run(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
 /// Programs with a language of their own, in which commands may be named.
 fn foreign(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     match invoked.name {
-        "awk" | "gawk" | "mawk" | "nawk" | "original-awk" => scripts::awk(analysis, invoked),
         "at" | "batch" | "crontab" | "tmux" | "screen" | "expect" | "socat" => {
             environment::opaque_runner(analysis, invoked);
         }
         "make" | "gmake" => environment::make(analysis, invoked),
-        "vim" | "vi" | "nvim" | "ex" | "view" | "vimdiff" | "less" | "more" | "ed" => {
-            editor(analysis, invoked);
-        }
         // `!` of `dc` and `syscmd` of `m4` run commands.
         "dc" | "m4" if invoked.call.input != Input::none() => {
             analysis.inline_code(invoked.index, "standard input");
@@ -66,15 +66,47 @@ fn foreign(analysis: &mut Analysis, invoked: &Invoked<'_>) {
     }
 }
 
-/// `+COMMAND`, and what an editor of lines reads.
-fn editor(analysis: &mut Analysis, invoked: &Invoked<'_>) {
-    let plus = |field: &&Field| field.value.starts_with('+') && field.value.len() > 1;
-    if let Some(field) = invoked.arguments.iter().find(plus) {
-        analysis.inline_code(invoked.index, &field.value);
+/// `+COMMAND` and `-c COMMAND`, and what an editor of lines reads.
+fn editor(analysis: &mut Analysis, invoked: &Invoked<'_>) -> Walked {
+    let mut is_command = false;
+    for field in invoked.arguments {
+        let plus = field.value.strip_prefix('+').filter(|command| !command.is_empty());
+        if let Some(command) = plus {
+            analysis.inline_code(invoked.index, &field.value);
+            editor_command(analysis, invoked, field, command)?;
+        } else if std::mem::take(&mut is_command) {
+            editor_command(analysis, invoked, field, &field.value)?;
+        } else {
+            is_command = matches!(field.exact(), Some("-c" | "--cmd"));
+        }
     }
     if matches!(invoked.name, "ex" | "ed") && invoked.call.input != Input::none() {
         analysis.inline_code(invoked.index, "standard input");
+        if let Input::Text(text) = &invoked.call.input {
+            let span = invoked.call.span;
+            for line in text.lines() {
+                editor_command(analysis, invoked, &Field::known(line, span), line)?;
+            }
+        }
     }
+    Ok(())
+}
+
+/// `:!COMMAND`, `:r !COMMAND` and `:%!COMMAND` hand the rest of the line to a shell.
+fn editor_command(
+    analysis: &mut Analysis,
+    invoked: &Invoked<'_>,
+    field: &Field,
+    command: &str,
+) -> Walked {
+    let (head, rest) = command.split_once('!').unwrap_or((command, ""));
+    let reads = head.trim_start_matches([':', ' ']).trim_end();
+    let runs = matches!(reads, "r" | "read" | "w" | "write")
+        || reads.chars().all(|place| place.is_ascii_digit() || "%$.,;'+-".contains(place));
+    if runs && !rest.is_empty() {
+        return shells::code(analysis, invoked, rest, field.span);
+    }
+    Ok(())
 }
 
 /// `-TT COMMAND`, at the end of a cluster too.

@@ -99,7 +99,10 @@ pub(super) fn expression(analysis: &mut Analysis, field: &Field) {
     let harmless = field.exact().is_some_and(|text| {
         !text.contains(['$', '`'])
             && names(text).all(|name| {
-                matches!(analysis.shell.value(name), Value::Number | Value::Environment)
+                matches!(
+                    analysis.shell.value(name),
+                    Value::Number | Value::Environment | Value::Unset
+                )
             })
     });
     if !harmless {

@@ -162,7 +162,9 @@ pub(crate) enum Form {
     Names,
     /// `${x=word}` and `${x:=word}`
     AssignDefault,
-    /// `${x:-word}`, `${x#pattern}` and the like.
+    /// `${x-word}` and `${x:-word}`
+    Default,
+    /// `${x:+word}`, `${x#pattern}` and the like.
     Operand,
     /// `${x:offset:length}`
     Substring,

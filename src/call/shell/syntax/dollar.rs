@@ -322,7 +322,8 @@ impl Parser<'_, '_> {
         let (form, quoting) = match byte {
             b'}' => return Ok(()),
             b'=' => (Form::AssignDefault, word),
-            b'-' | b'?' | b'+' => (Form::Operand, word),
+            b'-' => (Form::Default, word),
+            b'?' | b'+' => (Form::Operand, word),
             b'#' | b'%' | b'/' | b'^' | b',' | b'~' => (Form::Operand, pattern),
             b':' => (Form::Substring, word),
             b'@' => return self.transformation(parameter),

@@ -52,6 +52,11 @@ fn find(name: &str) -> Option<&'static Row> {
     BY_NAME.get(name).copied()
 }
 
+/// How the options of a program are read that takes paths.
+pub(super) fn options_of(name: &str) -> Option<Options> {
+    find(name).map(|row| row.options)
+}
+
 /// Programs that read a file, or the names in a directory, and never what lies below.
 const NEVER_BELOW: [&str; 23] = [
     "cat",
