@@ -55,7 +55,7 @@ impl Agent {
     /// The same order as for every call: the start is in the log before the effect, the outcome after.
     async fn read_for_host(&mut self, approved: Approved) -> Result<Outcome, Fault> {
         let id = approved.subject().call.id.clone();
-        let sandbox = Some(approved.spec_digest());
+        let sandbox = approved.spec_digest();
         let started = Started { call: id.clone(), sandbox };
         self.parts.log.append(&Body::Started(started)).map(drop)?;
         let (toolbox, abort) = (Arc::clone(&self.parts.toolbox), self.parts.chain.abort.clone());

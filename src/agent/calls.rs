@@ -211,7 +211,7 @@ impl Agent {
             }
             (None, None) => return Err(Fault::LostCall),
         };
-        let sandbox = Some(approved.spec_digest());
+        let sandbox = approved.spec_digest();
         self.parts.log.append(&Body::Started(Started { call: id, sandbox })).map(drop)?;
         Ok(Ready { place, started, approved })
     }
@@ -361,11 +361,15 @@ impl Agent {
     }
 
     fn finish_call(&mut self, ran: Ran) -> Result<CallResult, Fault> {
-        let Ran { place, id, started, outcome } = ran;
+        let Ran { place, id, started, mut outcome } = ran;
         self.tally.executed += 1;
         let record = outcome_record(&id, &outcome);
         let duration_ms = record.duration_ms;
-        self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
+        match outcome.began.take() {
+            // Its outcome follows when it ends.
+            Some(job) => self.note_job(&started, job),
+            None => self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?,
+        }
         let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
         self.settle(&started, kind, outcome.text.clone())?;
         let status = if outcome.success { "ok" } else { "failed" };

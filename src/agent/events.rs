@@ -113,7 +113,20 @@ pub enum Event {
         /// What was done.
         detail: String,
     },
-    /// Results of background agents were put into the conversation.
+    /// A background job ended.
+    JobEnded {
+        /// The call that began it.
+        call: Id,
+        /// Its name.
+        job: String,
+        /// How, in words.
+        outcome: String,
+        /// Bytes of its output.
+        output_bytes: u64,
+        /// Milliseconds that it ran.
+        duration_ms: u64,
+    },
+    /// Results of background work were put into the conversation.
     Background {
         /// How many.
         results: usize,
@@ -256,6 +269,7 @@ impl Event {
             | Self::Decision { .. }
             | Self::Retry { .. }
             | Self::Repair { .. }
+            | Self::JobEnded { .. }
             | Self::Background { .. }
             | Self::Usage { .. }
             | Self::Compaction { .. } => {}

@@ -59,6 +59,9 @@ impl Agent {
         if ending.reason == FinishReason::RecordFailure {
             self.parts.journal.use_reserve();
         }
+        if let Err(fault) = self.end_jobs().await {
+            ending = self.worse(ending, &fault);
+        }
         if ending.reason == FinishReason::Interrupted
             && let Err(fault) = self.refuse_open().await
         {

@@ -15,6 +15,7 @@ pub mod executor;
 mod fault;
 mod finish;
 mod iteration;
+mod jobs;
 pub mod prompt;
 pub mod settings;
 mod tally;
@@ -156,11 +157,17 @@ impl Agent {
                 self.note_context()?;
                 self.tell(Event::UserMessage { content: task });
                 self.inject_agents_file().await?;
+                self.inject_background()?;
                 State::AwaitingModel
             }
             Start::Interrupted => {
                 self.note_context()?;
-                self.state_after_recovery()
+                let state = self.state_after_recovery();
+                // Between a call and its result there is no place for a message.
+                if matches!(state, State::AwaitingModel) {
+                    self.inject_background()?;
+                }
+                state
             }
         };
         loop {

@@ -4,7 +4,7 @@
 //! out (`calls`); when all of them have results the turn is over. An answer without calls ends the run,
 //! unless background results wait.
 
-use super::background::message;
+use super::background::{Producer, message};
 use super::calls::{Item, Ready};
 use super::conversation::recorded_thinking;
 use super::cycles::{Circling, NUDGE};
@@ -13,6 +13,7 @@ use super::finish::Ending;
 use super::tally::counters;
 use super::{Agent, Fault};
 use crate::audit::record::{Body, Repair as RepairRecord, Retry as RetryRecord};
+use crate::base::ids::Id;
 use crate::base::text::Untrusted;
 use crate::model::{
     self, Answer, AttemptFailure, Finish, ModelError, ModelRequest, Shown, StreamEvent,
@@ -317,16 +318,21 @@ impl Agent {
         Ok(State::Ended(Ending::stop(answer)))
     }
 
+    /// Puts everything that has ended in the background before the model, in one message.
     pub(super) fn inject_background(&mut self) -> Result<bool, Fault> {
+        self.settle_jobs()?;
         let results = self.parts.background.take();
         if results.is_empty() {
             return Ok(false);
         }
         // Delivery is recorded for producers that the journal knows as sub-agents.
         let waiting = self.parts.journal.state().undelivered();
-        let waiting = waiting.iter().map(|agent| &agent.started.run_id);
-        let runs = waiting.filter(|run| results.iter().any(|result| result.run == **run));
-        let runs = runs.cloned().collect();
+        let waiting = waiting.iter().map(|agent| agent.started.run_id.clone());
+        let gave = |run: &Id| {
+            let producer = Producer::Agent { run: run.clone() };
+            results.iter().any(|result| result.producer == producer)
+        };
+        let runs = waiting.filter(gave).collect();
         self.parts.journal.inject(&message(&results), InjectionSource::Background, runs)?;
         self.tell(Event::Background { results: results.len() });
         Ok(true)

@@ -18,6 +18,8 @@ enum Use {
     Looks(PathBuf),
     /// Changes one path.
     Changes(PathBuf),
+    /// Looks at a background job, or ends it.
+    Job,
     /// May change anything.
     Everything,
 }
@@ -28,6 +30,7 @@ impl Use {
         let under = |path: Option<&String>| path.map_or(workspace.to_owned(), |path| at(path));
         match request {
             Request::Bash(_) => Self::Everything,
+            Request::JobKill(_) | Request::JobOutput(_) => Self::Job,
             Request::Edit(arguments) => Self::Changes(at(&arguments.path)),
             Request::Write(arguments) => Self::Changes(at(&arguments.path)),
             Request::Read(arguments) => Self::Looks(at(&arguments.path)),
@@ -42,7 +45,8 @@ impl Use {
     fn conflicts(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Everything, _) | (_, Self::Everything) => true,
-            (Self::Looks(_), Self::Looks(_)) => false,
+            (Self::Job, Self::Job) => true,
+            (Self::Looks(_), Self::Looks(_)) | (Self::Job, _) | (_, Self::Job) => false,
             (
                 Self::Looks(left) | Self::Changes(left),
                 Self::Looks(right) | Self::Changes(right),
@@ -93,12 +97,20 @@ mod tests {
         let write_a = ("write", r#"{"path":"./a","content":""}"#);
         let write_b = ("write", r#"{"path":"b","content":""}"#);
         let bash = ("bash", r#"{"command":"true"}"#);
+        let output = ("job_output", r#"{"job":"job-1","wait_ms":9}"#);
+        let kill = ("job_kill", r#"{"job":"job-1"}"#);
         assert_eq!(waves(&[read, read, grep]), [3]);
         assert_eq!(waves(&[write_a, write_a]), [1, 1], "the same file in two spellings");
         assert_eq!(waves(&[write_a, write_b, read]), [2, 1]);
         assert_eq!(waves(&[bash, bash, read]), [1, 1, 1]);
         assert_eq!(waves(&[grep, write_b]), [1, 1], "a search sees the tree before the change");
         assert_eq!(waves(&[read; 10]), [8, 2]);
+        assert_eq!(
+            waves(&[output, read, write_b, kill, output]),
+            [3, 1, 1],
+            "a job's calls in order"
+        );
+        assert_eq!(waves(&[output, bash, output]), [1, 1, 1]);
     }
 
     #[test]

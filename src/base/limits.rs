@@ -51,6 +51,16 @@ pub const SCRIPT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 pub const SCRIPT_REPEAT_MAX: usize = 10_000;
 /// Wall time of one tool call. Source: TinyElf `DEFAULT_TOOL_EXECUTION_TIMEOUT_MS`.
 pub const TOOL_TIME_MAX: Duration = Duration::from_millis(300_000);
+/// Wall time of one background job, if no rule says less: longer than the tests of a large project take,
+/// and short enough that a forgotten server does not outlive the work by much.
+pub const JOB_TIME_MAX: Duration = Duration::from_secs(60 * 60);
+/// Background jobs of a session at the same time: each may use what one call may use.
+pub const JOBS_AT_ONCE_MAX: u64 = 8;
+/// Background jobs that one run starts: the output that is kept of each stays in memory.
+pub const JOBS_PER_RUN_MAX: usize = 200;
+/// Milliseconds that one look at a background job may wait for something new: a turn that waits is
+/// cheaper than turns that ask, and a person may want to say something.
+pub const JOB_WAIT_MS_MAX: u64 = 60_000;
 /// Time a person has to answer a permission question. Source: TinyElf `PERMISSION_TIMEOUT`.
 pub const PERMISSION_TIME_MAX: Duration = Duration::from_millis(300_000);
 /// Rounds in a row in which background results alone keep a run going. Source: TinyElf.

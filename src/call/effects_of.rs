@@ -40,6 +40,8 @@ pub fn effects(request: &Request, surroundings: &Surroundings<'_>) -> Effects {
             one(workspace, arguments.path.as_deref().unwrap_or("."), &[Access::Read], true)
         }
         Request::Glob(arguments) => glob(arguments, workspace),
+        // What a job does was judged when it was started; these look at it, or end it.
+        Request::JobKill(_) | Request::JobOutput(_) => Effects::default(),
     }
 }
 

@@ -5,7 +5,7 @@
 //! same structs. What a tool does is the business of `tools`.
 
 use crate::base::json::parse_strict;
-use crate::base::limits::ARGUMENTS_BYTES_MAX;
+use crate::base::limits::{ARGUMENTS_BYTES_MAX, JOB_WAIT_MS_MAX};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -22,6 +22,10 @@ pub enum ToolName {
     Glob,
     /// Search file contents.
     Grep,
+    /// End a background job.
+    JobKill,
+    /// Read the output of a background job.
+    JobOutput,
     /// List a directory.
     List,
     /// Read a text file.
@@ -32,8 +36,17 @@ pub enum ToolName {
 
 impl ToolName {
     /// Every tool, sorted by name.
-    pub const ALL: [Self; 7] =
-        [Self::Bash, Self::Edit, Self::Glob, Self::Grep, Self::List, Self::Read, Self::Write];
+    pub const ALL: [Self; 9] = [
+        Self::Bash,
+        Self::Edit,
+        Self::Glob,
+        Self::Grep,
+        Self::JobKill,
+        Self::JobOutput,
+        Self::List,
+        Self::Read,
+        Self::Write,
+    ];
 
     /// The name in requests, policies and records.
     #[must_use]
@@ -43,6 +56,8 @@ impl ToolName {
             Self::Edit => "edit",
             Self::Glob => "glob",
             Self::Grep => "grep",
+            Self::JobKill => "job_kill",
+            Self::JobOutput => "job_output",
             Self::List => "list",
             Self::Read => "read",
             Self::Write => "write",
@@ -59,8 +74,8 @@ impl ToolName {
     #[must_use]
     pub const fn is_read_only(self) -> bool {
         match self {
-            Self::Glob | Self::Grep | Self::List | Self::Read => true,
-            Self::Bash | Self::Edit | Self::Write => false,
+            Self::Glob | Self::Grep | Self::JobOutput | Self::List | Self::Read => true,
+            Self::Bash | Self::Edit | Self::JobKill | Self::Write => false,
         }
     }
 }
@@ -208,6 +223,42 @@ pub struct BashArguments {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub timeout_ms: Option<u64>,
+    /// Do not wait for it: it goes on as a background job, whose name is returned. Default false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<bool>,
+}
+
+impl BashArguments {
+    /// Whether it becomes a background job.
+    #[must_use]
+    pub fn is_background(&self) -> bool {
+        self.background == Some(true)
+    }
+}
+
+/// Arguments of `job_output`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobOutputArguments {
+    /// Name of the job, as `bash` returned it.
+    pub job: String,
+    /// First byte of its output to return, counted from 0. Default: where the last `job_output` of it
+    /// stopped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<u64>,
+    /// Milliseconds to wait for output, or the job's end, if there is none yet. Default 0, maximum
+    /// 60000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(max = 60000))]
+    pub wait_ms: Option<u64>,
+}
+
+/// Arguments of `job_kill`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobKillArguments {
+    /// Name of the job, as `bash` returned it.
+    pub job: String,
 }
 
 /// What the model asked for.
@@ -221,6 +272,10 @@ pub enum Request {
     Glob(GlobArguments),
     /// Search file contents.
     Grep(GrepArguments),
+    /// End a background job.
+    JobKill(JobKillArguments),
+    /// Read the output of a background job.
+    JobOutput(JobOutputArguments),
     /// List a directory.
     List(ListArguments),
     /// Read a text file.
@@ -278,6 +333,8 @@ impl Request {
             Self::Edit(_) => ToolName::Edit,
             Self::Glob(_) => ToolName::Glob,
             Self::Grep(_) => ToolName::Grep,
+            Self::JobKill(_) => ToolName::JobKill,
+            Self::JobOutput(_) => ToolName::JobOutput,
             Self::List(_) => ToolName::List,
             Self::Read(_) => ToolName::Read,
             Self::Write(_) => ToolName::Write,
@@ -298,6 +355,8 @@ fn read_arguments(tool: ToolName, raw: &str) -> Result<Request, String> {
         ToolName::Edit => serde_json::from_value(value).map(Request::Edit),
         ToolName::Glob => serde_json::from_value(value).map(Request::Glob),
         ToolName::Grep => serde_json::from_value(value).map(Request::Grep),
+        ToolName::JobKill => serde_json::from_value(value).map(Request::JobKill),
+        ToolName::JobOutput => serde_json::from_value(value).map(Request::JobOutput),
         ToolName::List => serde_json::from_value(value).map(Request::List),
         ToolName::Read => serde_json::from_value(value).map(Request::Read),
         ToolName::Write => serde_json::from_value(value).map(Request::Write),
@@ -309,7 +368,7 @@ fn read_arguments(tool: ToolName, raw: &str) -> Result<Request, String> {
 /// What a JSON type cannot say: empty paths, NUL bytes, impossible combinations.
 fn check_values(request: &Request) -> Result<(), String> {
     match request {
-        Request::Bash(BashArguments { command, cwd, timeout_ms }) => {
+        Request::Bash(BashArguments { command, cwd, timeout_ms, background: _ }) => {
             without_nul("command", command)?;
             if timeout_ms == &Some(0) {
                 return Err("`timeout_ms` must be at least 1".to_owned());
@@ -325,6 +384,13 @@ fn check_values(request: &Request) -> Result<(), String> {
             optional_path(path.as_deref())
         }
         Request::Grep(arguments) => optional_path(arguments.path.as_deref()),
+        Request::JobKill(JobKillArguments { job }) => job_name(job),
+        Request::JobOutput(JobOutputArguments { job, offset: _, wait_ms }) => {
+            if wait_ms.is_some_and(|wait| wait > JOB_WAIT_MS_MAX) {
+                return Err(format!("`wait_ms` must be at most {JOB_WAIT_MS_MAX}"));
+            }
+            job_name(job)
+        }
         Request::List(arguments) => optional_path(arguments.path.as_deref()),
         Request::Read(ReadArguments { path, offset, limit }) => {
             if offset == &Some(0) || limit == &Some(0) {
@@ -345,6 +411,13 @@ fn path_value(key: &str, value: &str) -> Result<(), String> {
         return Err(format!("`{key}` is empty; give a path"));
     }
     without_nul(key, value)
+}
+
+fn job_name(job: &str) -> Result<(), String> {
+    if job.is_empty() {
+        return Err("`job` is empty; give the name that `bash` returned".to_owned());
+    }
+    Ok(())
 }
 
 fn without_nul(key: &str, value: &str) -> Result<(), String> {
@@ -385,6 +458,12 @@ mod tests {
             ("read", r#"{"path":"a","offset":0}"#, "count from 1"),
             ("bash", r#"{"command":1}"#, "invalid type"),
             ("bash", r#"{"command":"a","sandbox":false}"#, "unknown field `sandbox`"),
+            ("bash", r#"{"command":"a","background":"yes"}"#, "invalid type"),
+            ("job_output", r#"{}"#, "missing field `job`"),
+            ("job_output", r#"{"job":""}"#, "empty"),
+            ("job_output", r#"{"job":"job-1","offset":-1}"#, "invalid value"),
+            ("job_output", r#"{"job":"job-1","wait_ms":60001}"#, "at most 60000"),
+            ("job_kill", r#"{"job":"job-1","signal":9}"#, "unknown field `signal`"),
             ("edit", r#"{"path":"a"}"#, "either `edits`"),
             ("edit", r#"{"path":"a","edits":[]}"#, "either `edits`"),
             ("edit", r#"{"path":"a","edits":[{"old":"a","new":"b"}],"old":"c"}"#, "either"),

@@ -35,8 +35,9 @@ use std::time::Instant;
 use subject::{Setting, Subject};
 use verdict::{Trail, Verdict, reason};
 
-/// Turns a call into the cell that it will run in. The paths are those that a person approved.
-pub type PlanCell = dyn Fn(&ToolCall, &[PathBuf]) -> SandboxSpec;
+/// Turns a call into the cell that it will run in; none for a call that acts on what the supervisor holds
+/// and starts nothing. The paths are those that a person approved.
+pub type PlanCell = dyn Fn(&ToolCall, &[PathBuf]) -> Option<SandboxSpec>;
 
 /// The six stages and what they share.
 #[derive(Debug)]
@@ -97,8 +98,9 @@ impl Chain {
         let Findings { trail, notes, asked_paths, granted } = found;
         let denied = trail.is_denied();
         let approved_paths = if granted { asked_paths } else { Vec::new() };
-        let spec = (!denied).then(|| Arc::new(plan(&subject.call, &approved_paths)));
-        Judged { subject, stages: trail.into_stages(), notes, spec }
+        let spec = if denied { None } else { plan(&subject.call, &approved_paths) };
+        let spec = spec.map(Arc::new);
+        Judged { subject, stages: trail.into_stages(), denied, notes, spec }
     }
 
     /// Whether judging a call of `tool` has no effect: no hook runs and nothing is sent to a model. A

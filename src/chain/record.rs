@@ -1,9 +1,9 @@
-//! The record of a decision, from what was judged and what each stage said. It decides nothing. A call
-//! that is approved has a cell; the record names it by its digest.
+//! The record of a decision, from what was judged and what each stage said. It decides nothing. The cell
+//! of a call that is approved, if it has one, is named by its digest.
 
 use super::Chain;
 use super::subject::Subject;
-use crate::audit::record::{Decision, Ruling, Stages};
+use crate::audit::record::{Decision, Stages};
 use crate::base::digest::Digest;
 use crate::base::text::Untrusted;
 
@@ -28,7 +28,7 @@ impl Chain {
             cut: 0,
             resolved: subject.resolved(),
             policy: self.policy.set().digest(),
-            ruling: if cell.is_some() { Ruling::Approved } else { Ruling::Denied },
+            ruling: stages.ruling(),
             stages: stages.clone(),
             sandbox: cell,
             lost: self.lost.clone(),

@@ -19,12 +19,13 @@ pub struct Judged {
     pub(super) stages: Stages,
     /// What else the stages want recorded, before the decision.
     pub(super) notes: Vec<Body>,
-    /// The cell, unless it is denied.
+    pub(super) denied: bool,
+    /// The cell; none for a call that is denied or starts nothing.
     pub(super) spec: Option<Arc<SandboxSpec>>,
 }
 
 impl Judged {
-    /// The cell of a call that no stage denied. It may be built meanwhile; its program may not start
+    /// The cell of a call that no stage denied, if it needs one. It may be built meanwhile; its program may not start
     /// before there is an [`Approved`].
     #[must_use]
     pub const fn spec(&self) -> Option<&Arc<SandboxSpec>> {
@@ -48,7 +49,7 @@ impl Judged {
     /// # Errors
     /// As [`Self::record`].
     pub fn record_start(self, chain: &Chain, log: &mut AuditWriter) -> Result<Ruling, AuditError> {
-        if self.spec.is_none() {
+        if self.denied {
             return self.record(chain, log);
         }
         let digest = self.note(log)?;
@@ -70,13 +71,12 @@ impl Judged {
     }
 
     fn ruling(self, digest: Option<Digest>, receipt: Receipt) -> Ruling {
-        let Self { subject, stages, spec, .. } = self;
-        match spec.zip(digest) {
-            Some((spec, spec_digest)) => {
-                Ruling::Approved(Box::new(Approved { subject, spec, spec_digest, receipt, stages }))
-            }
-            None => Ruling::Denied(Box::new(denied_value(&subject, stages, receipt.sequence()))),
+        let Self { subject, stages, denied, spec, .. } = self;
+        if denied {
+            return Ruling::Denied(Box::new(denied_value(&subject, stages, receipt.sequence())));
         }
+        let cell = spec.zip(digest).map(|(spec, digest)| PlannedCell { spec, digest });
+        Ruling::Approved(Box::new(Approved { subject, cell, receipt, stages }))
     }
 }
 
@@ -94,10 +94,16 @@ pub enum Ruling {
 #[derive(Debug)]
 pub struct Approved {
     subject: Subject,
-    spec: Arc<SandboxSpec>,
-    spec_digest: Digest,
+    cell: Option<PlannedCell>,
     receipt: Receipt,
     stages: Stages,
+}
+
+/// A cell that was decided on, and the digest under which it stands in the records.
+#[derive(Debug)]
+struct PlannedCell {
+    spec: Arc<SandboxSpec>,
+    digest: Digest,
 }
 
 impl Approved {
@@ -107,16 +113,11 @@ impl Approved {
         &self.subject
     }
 
-    /// The cell that was decided on.
+    /// The digest under which the cell that was decided on stands in the records; none for a call that
+    /// starts nothing.
     #[must_use]
-    pub fn spec(&self) -> &SandboxSpec {
-        &self.spec
-    }
-
-    /// The digest under which that cell stands in the records.
-    #[must_use]
-    pub const fn spec_digest(&self) -> Digest {
-        self.spec_digest
+    pub fn spec_digest(&self) -> Option<Digest> {
+        self.cell.as_ref().map(|cell| cell.digest)
     }
 
     /// The proof of the decision.
@@ -133,8 +134,8 @@ impl Approved {
 
     /// The parts, for the one execution.
     #[must_use]
-    pub fn into_parts(self) -> (Subject, Arc<SandboxSpec>, Receipt) {
-        (self.subject, self.spec, self.receipt)
+    pub fn into_parts(self) -> (Subject, Option<Arc<SandboxSpec>>, Receipt) {
+        (self.subject, self.cell.map(|cell| cell.spec), self.receipt)
     }
 }
 

@@ -162,6 +162,7 @@ impl Seen {
             | Event::ToolResult { .. }
             | Event::Retry { .. }
             | Event::Repair { .. }
+            | Event::JobEnded { .. }
             | Event::Background { .. }
             | Event::Usage { .. }
             | Event::Compaction { .. }

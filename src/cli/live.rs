@@ -73,6 +73,10 @@ impl Turn {
                 }
                 (self.lines)(event);
             }
+            Event::JobEnded { .. } => {
+                self.end_line();
+                (self.lines)(event);
+            }
             Event::ToolResult { call, status, .. } => {
                 self.end_line();
                 (self.lines)(event);

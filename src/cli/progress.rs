@@ -136,6 +136,10 @@ impl Lines {
                 self.screen
                     .err(&self.screen.paint(Tone::Dim, &format!("conversation mended: {detail}")));
             }
+            Event::JobEnded { job, outcome, duration_ms, .. } => {
+                let text = format!("background {job}: {outcome}  {duration_ms} ms");
+                self.screen.err(&self.screen.paint(Tone::Dim, &text));
+            }
             Event::AgentsFile { bytes, status } => {
                 let text = format!("AGENTS.md: {status}, {bytes} bytes, read as data");
                 self.screen.err(&self.screen.paint(Tone::Dim, &text));

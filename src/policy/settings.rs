@@ -39,7 +39,7 @@ pub(super) struct Settings {
 /// `[limits]`; `None`: the program's own value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Limits {
-    /// Wall time of one tool call, in milliseconds.
+    /// Wall time of one tool call, in milliseconds; of a background job, too.
     pub wall_ms: Option<u64>,
     /// Time between the request to end and the kill, in milliseconds.
     pub kill_grace_ms: Option<u64>,
@@ -59,6 +59,8 @@ pub struct Limits {
     pub output_bytes: Option<u64>,
     /// Bytes of a whole output that are kept on disk.
     pub spill_bytes: Option<u64>,
+    /// Background jobs at the same time; 0: none may be started.
+    pub jobs: Option<u64>,
     /// Model calls in one run.
     pub iterations: Option<u64>,
     /// Tool calls in one run.
@@ -95,6 +97,7 @@ impl Limits {
             tmp_bytes: value(&section.tmp_bytes),
             output_bytes: value(&section.output_bytes),
             spill_bytes: value(&section.spill_bytes),
+            jobs: value(&section.jobs),
             iterations: value(&section.iterations),
             tool_calls: value(&section.tool_calls),
             tokens: value(&section.tokens),
@@ -106,7 +109,7 @@ impl Limits {
 
     fn combine(self, other: Self, combine: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         each_limit!(self, other, combine; wall_ms, kill_grace_ms, cpu_seconds, memory_bytes,
-            processes, file_size_bytes, open_files, tmp_bytes, output_bytes, spill_bytes, iterations, tool_calls,
+            processes, file_size_bytes, open_files, tmp_bytes, output_bytes, spill_bytes, jobs, iterations, tool_calls,
             tokens, run_seconds, agent_depth, agents)
     }
 }

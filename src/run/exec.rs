@@ -150,14 +150,17 @@ async fn decide_and_run(
 }
 
 /// How the command's cell is made: its streams are the caller's, who may want all of its output.
-fn plan(base: Arc<CellBase>, argv: Vec<OsString>) -> impl Fn(&ToolCall, &[PathBuf]) -> SandboxSpec {
+fn plan(
+    base: Arc<CellBase>,
+    argv: Vec<OsString>,
+) -> impl Fn(&ToolCall, &[PathBuf]) -> Option<SandboxSpec> {
     move |_call, approved| {
         let stdin = if relay::has_no_input() { Stdin::Empty } else { Stdin::Pipe };
         let mut spec = base.spec(Program::Exec { argv: argv.clone(), stdin }, approved);
         spec.limits.output_head_bytes = 0;
         spec.limits.output_tail_bytes = 0;
         spec.limits.output_total_bytes = None;
-        spec
+        Some(spec)
     }
 }
 
@@ -186,6 +189,8 @@ fn run_through(
     abort: &AbortSignal,
 ) -> Result<Finished, RunError> {
     let (_subject, spec, _receipt) = approved.into_parts();
+    // The plan above gives each command one.
+    let spec = spec.ok_or_else(|| std::io::Error::other("the command has no cell"))?;
     // What was approved is what is held: both are the one value that the chain planned.
     let held = held.filter(|held| Arc::ptr_eq(&spec, held.spec()));
     let running = held.map_or_else(|| sandbox::launch(&spec), Held::release);
@@ -260,7 +265,7 @@ fn call(argv: &[OsString]) -> Result<ToolCall, RunError> {
     let command = words.map(|words| words.join(" ")).ok_or_else(|| {
         RunError::Usage("the command is not UTF-8 text, so no rule could judge it".to_owned())
     })?;
-    let arguments = BashArguments { command, cwd: None, timeout_ms: None };
+    let arguments = BashArguments { command, cwd: None, timeout_ms: None, background: None };
     let raw_arguments = serde_json::to_string(&arguments).map_err(std::io::Error::from)?;
     Ok(ToolCall {
         id: Id::new(),

@@ -26,6 +26,7 @@ use crate::model::Model;
 use crate::policy::{BoundPolicy, Places, PolicySet};
 use crate::sandbox::{Enforced, probe};
 use crate::session::{Header, Journal, Scratch, SessionDirectory, Store};
+use crate::tools::jobs::Jobs;
 use crate::tools::toolbox::{OutputDirectory, Toolbox};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -208,20 +209,14 @@ pub(super) fn assemble(
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
     let outputs = OutputDirectory::open(&tmp, &shown)?;
+    let jobs = Jobs::new(journal.state().extension.jobs.len(), policy.limits().jobs);
     let chain = Chain {
         abort: abort.clone(),
         guardian,
         permission: Some(permission(config, &policy).with(memory.approvals.clone())),
         cell: Arc::clone(&cell),
         lost: enforced.lost.clone(),
-        setting: Arc::new(Setting {
-            workspace: grounds.workspace.clone(),
-            home: policy.places().home.clone(),
-            role: config.role.clone(),
-            task: task.to_owned(),
-            environment: policy.environment().names(),
-            input: crate::call::shell::StandardInput::Empty,
-        }),
+        setting: Arc::new(setting(config, &grounds, task)),
         person: person(&config.environment),
         policy,
     };
@@ -231,7 +226,12 @@ pub(super) fn assemble(
         settings,
         model,
         chain,
-        toolbox: Arc::new(Toolbox { cell, outputs: Some(outputs), files: memory.files.clone() }),
+        toolbox: Arc::new(Toolbox {
+            cell,
+            outputs: Some(outputs),
+            files: memory.files.clone(),
+            jobs,
+        }),
         executor: Executor::default(),
         journal,
         log,
@@ -242,6 +242,18 @@ pub(super) fn assemble(
         scratch,
         listener,
     })
+}
+
+/// Where the calls of a run are judged.
+fn setting(config: &RunConfig, grounds: &Grounds, task: &str) -> Setting {
+    Setting {
+        workspace: grounds.workspace.clone(),
+        home: grounds.policy.places().home.clone(),
+        role: config.role.clone(),
+        task: task.to_owned(),
+        environment: grounds.policy.environment().names(),
+        input: crate::call::shell::StandardInput::Empty,
+    }
 }
 
 /// Where the cells of a run have their temporary files.

@@ -23,7 +23,8 @@ pub use facts::configuration::{
 };
 pub use facts::extension::{
     Denial, EXTENSION, Extension, FinalStatistics, Injected, InjectionSource, IterationStatistics,
-    Parent, PolicyPin, RunContext, SubAgentFinished, SubAgentStarted, Thinking,
+    JobEnded, JobStarted, Parent, PolicyPin, RunContext, SubAgentFinished, SubAgentStarted,
+    Thinking,
 };
 pub use facts::message::{
     AssistantMessage, FunctionCall, Message, StopReason, SyntheticReason, ToolCall, ToolMessage,
@@ -47,8 +48,8 @@ pub use reduce::corruption::{Corruption, CorruptionCode};
 pub use reduce::{Reducer, reduce};
 pub use scratch::Scratch;
 pub use state::{
-    CallProgress, CompactionOperation, ExtensionState, OpenTurn, Operation, Placed, RunOperation,
-    SessionState, Step, StepStatus, SubAgent, ToolState, ToolStatus,
+    CallProgress, CompactionOperation, ExtensionState, Job, OpenTurn, Operation, Placed,
+    RunOperation, SessionState, Step, StepStatus, SubAgent, ToolState, ToolStatus,
 };
 pub use store::{
     PruneRule, SessionContent, SessionDirectory, SessionStatus, SessionSummary, Store, StoreError,

@@ -7,8 +7,8 @@ use crate::base::digest::Digest;
 use crate::base::ids::Id;
 use crate::session::facts::configuration::ConfigurationSnapshot;
 use crate::session::facts::extension::{
-    Denial, FinalStatistics, Injected, IterationStatistics, RunContext, SubAgentFinished,
-    SubAgentStarted, Thinking,
+    Denial, FinalStatistics, Injected, IterationStatistics, JobEnded, JobStarted, RunContext,
+    SubAgentFinished, SubAgentStarted, Thinking,
 };
 use crate::session::facts::message::{Message, StopReason};
 use crate::session::facts::{Counters, FactError, Header, Replay, StepKind};
@@ -237,8 +237,20 @@ pub struct ExtensionState {
     pub injected: Vec<Injected>,
     /// Sub-agents.
     pub sub_agents: Vec<SubAgent>,
+    /// Background jobs, in the order of their starts.
+    pub jobs: Vec<Job>,
     /// Ends of operations.
     pub finals: Vec<FinalStatistics>,
+}
+
+/// What is known of a background job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Job {
+    /// Its start.
+    pub started: JobStarted,
+    /// Its end.
+    pub ended: Option<JobEnded>,
 }
 
 /// What is known of a sub-agent.
@@ -310,6 +322,12 @@ impl SessionState {
                 agent.started.background && agent.finished.is_some() && !agent.delivered
             })
             .collect()
+    }
+
+    /// Background jobs without an end. A job lives in the process that started it: in a session that was
+    /// just opened these are gone.
+    pub fn lost_jobs(&self) -> impl Iterator<Item = &Job> {
+        self.extension.jobs.iter().filter(|job| job.ended.is_none())
     }
 }
 

@@ -8,8 +8,8 @@ use crate::base::digest::Digest;
 use crate::base::json::canonical;
 use crate::base::limits;
 use crate::call::request::{
-    BashArguments, EditArguments, GlobArguments, GrepArguments, ListArguments, ReadArguments,
-    ToolName, WriteArguments,
+    BashArguments, EditArguments, GlobArguments, GrepArguments, JobKillArguments,
+    JobOutputArguments, ListArguments, ReadArguments, ToolName, WriteArguments,
 };
 use crate::model::ToolDefinition;
 use crate::tools::worker::job::JobLimits;
@@ -48,7 +48,9 @@ fn description(tool: ToolName) -> String {
         ToolName::Bash => format!(
             "Run a bash script in a confined process and return its output (stdout and stderr, in \
              order) and exit status. It has no input and no terminal; everything it started ends \
-             with it. Of an output over {result} bytes the head and the tail are returned."
+             with it. Of an output over {result} bytes the head and the tail are returned. With \
+             `background` it is not waited for: for servers and long work, read with job_output and \
+             ended with job_kill; jobs end with your final answer."
         ),
         ToolName::Edit => format!(
             "Replace exact text in a file. Each `old` must occur exactly once in the file as it is \
@@ -64,6 +66,14 @@ fn description(tool: ToolName) -> String {
             "Search the lines of files for a regular expression; returns `file:line:text`, at most \
              {found} lines. Passes over binary files and, unless `all` is set, hidden names and \
              what git ignores."
+        ),
+        ToolName::JobKill => "End a background job that `bash` began, with everything it started. \
+             Its output can still be read."
+            .to_owned(),
+        ToolName::JobOutput => format!(
+            "Read the output of a background job that `bash` began, from where the last look stopped \
+             or from `offset`, and whether it still runs or how it ended. With `wait_ms` it waits for \
+             something new; at most {result} bytes are returned."
         ),
         ToolName::List => format!(
             "List a directory, sorted, at most {found} names; a directory ends with `/`. Leaves out \
@@ -87,6 +97,8 @@ fn parameters(tool: ToolName) -> Value {
         ToolName::Edit => schema::<EditArguments>(),
         ToolName::Glob => schema::<GlobArguments>(),
         ToolName::Grep => schema::<GrepArguments>(),
+        ToolName::JobKill => schema::<JobKillArguments>(),
+        ToolName::JobOutput => schema::<JobOutputArguments>(),
         ToolName::List => schema::<ListArguments>(),
         ToolName::Read => schema::<ReadArguments>(),
         ToolName::Write => schema::<WriteArguments>(),

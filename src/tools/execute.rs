@@ -1,14 +1,17 @@
 //! Carries out one approved call in its cell and makes of it what the model and the record are told.
 //!
-//! It takes the approval by value: a call runs once. It opens nothing itself.
+//! It takes the approval by value: a call runs once. It opens nothing itself. A command that becomes a
+//! background job, and calls about one, are the business of `job_calls`.
 
-use super::render;
+use super::jobs::JobName;
 use super::toolbox::Toolbox;
 use super::worker::reply::{Done, JobReply, Written};
+use super::{job_calls, render};
 use crate::audit::record::Exit as RecordedExit;
 use crate::base::limits::TOOL_RESULT_BYTES_MAX;
 use crate::base::text::{Untrusted, head_and_tail};
 use crate::call::ToolCall;
+use crate::call::request::Request;
 use crate::chain::Approved;
 use crate::chain::abort::AbortSignal;
 use crate::sandbox::{self, Exit, Finished, Program, SandboxSpec, SetupFailed, Step};
@@ -44,29 +47,74 @@ pub struct Outcome {
     pub yields: bool,
     /// Why no cell could be made, unless that is the call's own fault. Nothing ran.
     pub setup_failed: Option<String>,
+    /// The background job that the call began. What becomes of it is told when it ends.
+    pub began: Option<JobName>,
 }
 
-/// Runs the call to its end. Blocks the calling thread, which owns the cell meanwhile.
+impl Outcome {
+    /// An outcome of no success, without text and output.
+    #[must_use]
+    pub fn failed(exit: RecordedExit) -> Self {
+        Self {
+            text: String::new(),
+            success: false,
+            exit,
+            stdout_bytes: 0,
+            stderr_bytes: 0,
+            truncated: false,
+            files_written: Vec::new(),
+            limits_hit: Vec::new(),
+            enforced: None,
+            duration: Duration::ZERO,
+            yields: false,
+            setup_failed: None,
+            began: None,
+        }
+    }
+}
+
+/// Runs the call to its end, or begins the background job that it asks for. Blocks the calling thread,
+/// which owns the cell meanwhile.
 #[must_use]
 pub fn execute(approved: Approved, toolbox: &Toolbox, abort: &AbortSignal) -> Outcome {
     let (subject, spec, _receipt) = approved.into_parts();
     let start = Instant::now();
-    let running = match sandbox::launch(&spec) {
-        Ok(running) => running,
-        Err(failed) => return never_ran(&failed, start.elapsed()),
+    let call = &subject.call;
+    let mut outcome = match (&call.request, spec) {
+        (Request::JobOutput(arguments), _) => job_calls::output(arguments, toolbox, abort),
+        (Request::JobKill(arguments), _) => job_calls::kill(arguments, toolbox),
+        (Request::Bash(arguments), Some(spec)) if arguments.is_background() => {
+            job_calls::begin(call, arguments, &spec, toolbox)
+        }
+        (_, Some(spec)) => in_cell(call, &spec, toolbox, abort),
+        (_, None) => {
+            let cause = "no cell was planned for it; this is a defect";
+            let text = format!("error: the call did not run: {cause}");
+            let exit = RecordedExit::SetupFailed { cause: Untrusted::new(cause) };
+            Outcome { text, setup_failed: Some(cause.to_owned()), ..Outcome::failed(exit) }
+        }
     };
-    let finished = running.wait(abort.for_cell());
-    let mut outcome = match &spec.program {
-        Program::Exec { .. } => of_command(&finished, &subject.call, &spec, toolbox),
-        // No tool plans acts; their answers are no reply of a job, which is then said.
-        Program::FileJob { .. } | Program::Acts { .. } => of_job(&finished, toolbox),
-    };
-    tell_protected(&mut outcome, &finished);
     outcome.duration = start.elapsed();
     outcome
 }
 
-fn never_ran(failed: &SetupFailed, duration: Duration) -> Outcome {
+fn in_cell(call: &ToolCall, spec: &SandboxSpec, toolbox: &Toolbox, abort: &AbortSignal) -> Outcome {
+    let running = match sandbox::launch(spec) {
+        Ok(running) => running,
+        Err(failed) => return never_ran(&failed),
+    };
+    let finished = running.wait(abort.for_cell());
+    let mut outcome = match &spec.program {
+        Program::Exec { .. } => of_command(&finished, call, spec, toolbox),
+        // No tool plans acts; their answers are no reply of a job, which is then said.
+        Program::FileJob { .. } | Program::Acts { .. } => of_job(&finished, toolbox),
+    };
+    tell_protected(&mut outcome, &finished);
+    outcome
+}
+
+/// What is told of a call whose cell could not be made.
+pub(super) fn never_ran(failed: &SetupFailed) -> Outcome {
     let cause = failed.to_string();
     let (text, setup_failed) = if failed.step == Step::WorkingDirectory {
         let subject = &failed.subject;
@@ -79,20 +127,8 @@ fn never_ran(failed: &SetupFailed, duration: Duration) -> Outcome {
         let text = format!("error: the call did not run, its cell could not be made: {cause}");
         (text, Some(cause.clone()))
     };
-    Outcome {
-        text,
-        success: false,
-        exit: RecordedExit::SetupFailed { cause: Untrusted::new(cause) },
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        truncated: false,
-        files_written: Vec::new(),
-        limits_hit: Vec::new(),
-        enforced: None,
-        duration,
-        yields: false,
-        setup_failed,
-    }
+    let exit = RecordedExit::SetupFailed { cause: Untrusted::new(cause) };
+    Outcome { text, setup_failed, ..Outcome::failed(exit) }
 }
 
 /// What every ended cell has in common.
@@ -117,7 +153,15 @@ fn ended(finished: &Finished, text: String, success: bool) -> Outcome {
         duration: finished.resources.wall,
         yields: false,
         setup_failed: None,
+        began: None,
     }
+}
+
+/// What became of a background job; the model has read its output, or not, by other calls.
+pub(super) fn of_job_end(finished: &Finished) -> Outcome {
+    let mut outcome = ended(finished, String::new(), finished.exit == Exit::Code(0));
+    tell_protected(&mut outcome, finished);
+    outcome
 }
 
 /// How the call ended, as the log says it.

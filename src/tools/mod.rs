@@ -2,6 +2,8 @@
 
 pub mod definitions;
 pub mod execute;
+mod job_calls;
+pub mod jobs;
 pub mod memory;
 pub mod plan;
 pub mod render;

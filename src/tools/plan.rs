@@ -5,7 +5,7 @@ use super::toolbox::Toolbox;
 use super::worker::job::{
     FileJob, FileRequest, JobLimits, Protected, ProtectedKind, ProtectedPattern, Root,
 };
-use crate::base::limits::{FILE_JOB_TIME_MAX, JOB_REPLY_BYTES_MAX};
+use crate::base::limits::{FILE_JOB_TIME_MAX, JOB_REPLY_BYTES_MAX, JOB_TIME_MAX};
 use crate::base::paths::normalise;
 use crate::call::ToolCall;
 use crate::call::request::{BashArguments, Request};
@@ -18,18 +18,20 @@ use std::time::Duration;
 /// Time for the start of a cell and the answer's way back, on top of a job's own limit.
 const JOB_TIME_SLACK: Duration = Duration::from_secs(10);
 
-/// The cell for `call`; `approved` are paths to which a person agreed for this call.
+/// The cell for `call`; `approved` are paths to which a person agreed for this call. A call about a
+/// background job has none: the job runs in its own, and what is known of it is held here.
 #[must_use]
-pub fn cell(call: &ToolCall, toolbox: &Toolbox, approved: &[PathBuf]) -> SandboxSpec {
-    match &call.request {
+pub fn cell(call: &ToolCall, toolbox: &Toolbox, approved: &[PathBuf]) -> Option<SandboxSpec> {
+    Some(match &call.request {
         Request::Bash(arguments) => bash(call, arguments, toolbox, approved),
+        Request::JobKill(_) | Request::JobOutput(_) => return None,
         Request::Edit(_)
         | Request::Glob(_)
         | Request::Grep(_)
         | Request::List(_)
         | Request::Read(_)
         | Request::Write(_) => file_job(&call.request, toolbox, approved),
-    }
+    })
 }
 
 fn bash(
@@ -45,6 +47,11 @@ fn bash(
     let mut spec = toolbox.cell.spec(Program::Exec { argv, stdin: Stdin::Empty }, approved);
     if let Some(cwd) = &arguments.cwd {
         spec.cwd = normalise(&toolbox.cell.workspace, Path::new(cwd));
+    }
+    if arguments.is_background() {
+        // A rule about the time of a call holds for one that nobody waits for, too.
+        let written = toolbox.cell.plan.limits.wall_ms.map(Duration::from_millis);
+        spec.limits.wall = written.map_or(JOB_TIME_MAX, |most| most.min(JOB_TIME_MAX));
     }
     if let Some(asked) = arguments.timeout_ms {
         spec.limits.wall = spec.limits.wall.min(Duration::from_millis(asked));

@@ -32,15 +32,22 @@ pub fn job(reply: &JobReply) -> String {
 }
 
 /// A body with notes below it.
-struct Text(String);
+pub(super) struct Text(pub(super) String);
 
 impl Text {
-    fn note(&mut self, note: std::fmt::Arguments<'_>) {
+    pub(super) fn note(&mut self, note: std::fmt::Arguments<'_>) {
         if !self.0.is_empty() && !self.0.ends_with('\n') {
             self.0.push('\n');
         }
         // Writing to a string cannot fail.
         let _infallible = write!(self.0, "[{note}]");
+    }
+
+    /// Says that not all bytes could be shown.
+    pub(super) fn note_replaced(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.note(format_args!("{bytes} bytes are not UTF-8 text and shown as \u{fffd}"));
+        }
     }
 }
 
@@ -216,12 +223,7 @@ pub fn command(command: &Command<'_>) -> String {
     if command.total_bytes == 0 {
         text.0.push_str(NO_OUTPUT);
     }
-    if output.replaced > 0 {
-        text.note(format_args!(
-            "{} bytes are not UTF-8 text and shown as \u{fffd}",
-            output.replaced
-        ));
-    }
+    text.note_replaced(output.replaced);
     if let Some((path, kept)) = command.spill.filter(|_| output.omitted > 0) {
         let whole = if kept < command.total_bytes {
             format!("the first {kept} bytes of the output are in")
@@ -353,6 +355,17 @@ fn fitting(bytes: &[u8], room: usize, part: fn(&[u8], usize) -> &[u8]) -> (Decod
     }
     let third = part(bytes, room / 3);
     (decode(third), third.len())
+}
+
+/// As much of an output's next bytes as a result holds, and how many bytes that is. A character whose end
+/// is missing waits for it, unless the output `ends` with these bytes.
+pub(super) fn start_of_output(bytes: &[u8], ends: bool) -> (Decoded, usize) {
+    let room = TOOL_RESULT_BYTES_MAX - RESULT_NOTES_BYTES;
+    let (decoded, used) = fitting(bytes, room, start_of);
+    if ends && bytes.len() - used == incomplete_end(bytes) && bytes.len() < room / 3 {
+        return (decode(bytes), bytes.len());
+    }
+    (decoded, used)
 }
 
 fn start_of(bytes: &[u8], length: usize) -> &[u8] {

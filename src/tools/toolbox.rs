@@ -1,6 +1,7 @@
-//! What the tools of one run share: the cell they run in, what was seen and made so far, and where
-//! whole outputs are kept.
+//! What the tools of one run share: the cell they run in, what was seen and made so far, background
+//! jobs, and where whole outputs are kept.
 
+use super::jobs::Jobs;
 use super::memory::FileMemory;
 use crate::base::ids::Id;
 use crate::chain::cell::CellBase;
@@ -21,6 +22,8 @@ pub struct Toolbox {
     pub outputs: Option<OutputDirectory>,
     /// What was seen and made so far.
     pub files: FileMemory,
+    /// Background jobs; they end with this.
+    pub jobs: Jobs,
 }
 
 /// The directory of whole outputs. It lies where tools can read and write, so it is held by a

@@ -16,6 +16,7 @@ mod copied;
 mod documents;
 mod exits;
 mod hostile;
+mod jobs;
 mod killed;
 mod layers;
 mod model_call;

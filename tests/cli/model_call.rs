@@ -77,7 +77,7 @@ fn a24_a25_only_enabled_tools_are_in_the_request_and_no_other_is_dispatched() {
     assert_eq!(tool_names(&requests[0]), ["write"], "the request carries no read schema");
     assert!(rig.has("made"));
     let (_, requests) = turns(&rig, &[]);
-    let all = ["bash", "edit", "glob", "grep", "list", "read", "write"];
+    let all = ["bash", "edit", "glob", "grep", "job_kill", "job_output", "list", "read", "write"];
     assert_eq!(tool_names(&requests[0]), all, "sorted");
 }
 

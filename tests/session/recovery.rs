@@ -4,8 +4,9 @@ use crate::rig::{Rig, calls, contracts, current, form, rig, snapshot, text, used
 use stoplog::base::digest::Digest;
 use stoplog::base::ids::Id;
 use stoplog::session::{
-    BlockReason, Counters, CurrentConfiguration, Extension, NextAction, Plan, RecoverMode, Replay,
-    SubAgentStarted, SyntheticReason, ToolMode, ToolOutcome, plan, reduce, what_was_in_flight,
+    BlockReason, Counters, CurrentConfiguration, Extension, JobEnded, JobStarted, NextAction, Plan,
+    RecoverMode, Replay, SubAgentStarted, SyntheticReason, ToolMode, ToolOutcome, plan, reduce,
+    what_was_in_flight,
 };
 
 /// A session that has been through everything.
@@ -157,6 +158,37 @@ fn calls_without_results_get_them_once_in_call_order_and_a_finished_result_stays
     let mut rig = rig.reopened();
     rig.journal.recover(&current(), RecoverMode::Close).unwrap();
     assert_eq!(rig.bytes().len(), length);
+}
+
+#[test]
+fn a_background_job_begins_and_ends_once_and_is_told_as_lost_until_then() {
+    let mut rig = rig();
+    rig.journal.begin_run("Look.", None).unwrap();
+    let places = rig.turn(calls(&[("a", "bash", "{}")]));
+    let started = rig.start(&places[0]);
+    let begun = |tool_started_id: &Id| {
+        let (job, label) = ("job-1".to_owned(), "make".to_owned());
+        Extension::JobStarted(JobStarted { tool_started_id: tool_started_id.clone(), job, label })
+    };
+    let ended = |job: &str| {
+        let (job, outcome) = (job.to_owned(), "exit code 0".to_owned());
+        Extension::JobEnded(JobEnded { job, outcome, output_bytes: 1, duration_ms: 2 })
+    };
+    for wrong in [begun(&Id::new()), ended("job-1")] {
+        assert!(rig.journal.note(wrong).is_err());
+    }
+    rig.journal.note_with_next(begun(&started));
+    rig.succeed(&started, "job-1 runs");
+    for wrong in [begun(&started), ended("job-2")] {
+        assert!(rig.journal.note(wrong).is_err());
+    }
+    let mut rig = rig.reopened();
+    let lost = "Background job `job-1` (`make`) was running; it is gone.";
+    assert_eq!(what_was_in_flight(rig.state()).last().unwrap(), lost);
+    rig.journal.note(ended("job-1")).unwrap();
+    assert!(rig.journal.note(ended("job-1")).is_err());
+    assert!(!what_was_in_flight(rig.state()).iter().any(|sentence| sentence == lost));
+    assert_eq!(form(rig.state())[1]["jobs"][0]["ended"]["outputBytes"], 1);
 }
 
 #[test]

@@ -152,20 +152,8 @@ fn what_is_no_tool_is_rejected_and_every_call_has_a_result() {
 
 /// What a call that runs in no cell gives.
 fn outcome(text: &str, yields: bool) -> Outcome {
-    Outcome {
-        text: text.to_owned(),
-        success: true,
-        exit: RecordedExit::Code { code: 0 },
-        stdout_bytes: 0,
-        stderr_bytes: 0,
-        truncated: false,
-        files_written: Vec::new(),
-        limits_hit: Vec::new(),
-        enforced: None,
-        duration: Duration::ZERO,
-        yields,
-        setup_failed: None,
-    }
+    let exit = RecordedExit::Code { code: 0 };
+    Outcome { text: text.to_owned(), success: true, yields, ..Outcome::failed(exit) }
 }
 
 #[test]

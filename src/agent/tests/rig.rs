@@ -138,6 +138,7 @@ impl Rig {
                 cell: Arc::new(self.cell()),
                 outputs: None,
                 files: FileMemory::default(),
+                jobs: crate::tools::jobs::Jobs::new(0, None),
             }),
             executor: self.executor.clone(),
             log: self.began(AuditWriter::open(&audit, &self.session, redactor, Clock::System)),

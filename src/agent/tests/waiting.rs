@@ -1,7 +1,7 @@
 //! Background results, and how much history goes to the model.
 
 use super::rig::{Rig, script_model};
-use crate::agent::background::{BackgroundQueue, BackgroundResult};
+use crate::agent::background::{BackgroundQueue, BackgroundResult, Producer};
 use crate::agent::events::{Event, FinishReason};
 use crate::base::ids::Id;
 use crate::session::{Counters, Extension, SubAgentFinished, SubAgentStarted};
@@ -10,7 +10,7 @@ const REFUSED: &str = r#"{"calls":[{"name":"write","arguments":{"path":"a","cont
 
 fn result(text: &str) -> BackgroundResult {
     BackgroundResult {
-        run: Id::new(),
+        producer: Producer::Agent { run: Id::new() },
         label: "scan".to_owned(),
         outcome: "completed".to_owned(),
         text: text.to_owned(),
@@ -31,8 +31,12 @@ fn produce(queue: BackgroundQueue, mut left: u32) -> Box<dyn FnMut(&Event)> {
 fn results_are_put_in_once_and_a_text_answer_waits_for_them_without_cost() {
     // B20, B23, B24, B12
     let mut rig = Rig::new();
-    rig.background.push(result("one"));
-    rig.background.push(result("two"));
+    let (queue, mut left) = (rig.background.clone(), vec!["two", "one"]);
+    rig.watch = Some(Box::new(move |event| {
+        if matches!(event, Event::AssistantMessage { .. }) {
+            std::iter::from_fn(|| left.pop()).for_each(|text| queue.push(result(text)));
+        }
+    }));
     let ran =
         rig.run("go", "{\"text\":\"first\"}\n{\"expect\":[\"one\",\"two\"],\"text\":\"last\"}");
     assert_eq!(ran.result.answer, "last");
@@ -41,6 +45,15 @@ fn results_are_put_in_once_and_a_text_answer_waits_for_them_without_cost() {
     assert!(said.contains("[Background agent \"scan\" (") && said.contains(") completed]\none"));
     assert_eq!(ran.count(|event| matches!(event, Event::Background { results: 2 })), 1);
     assert_eq!(said.matches("one").count(), 1, "exactly once");
+}
+
+#[test]
+fn results_that_wait_already_are_put_in_before_the_first_request() {
+    // B20: so the ends of what an earlier process of the session had begun are told at once.
+    let mut rig = Rig::new();
+    rig.background.push(result("one"));
+    let ran = rig.run("go", "{\"expect\":[\"one\"],\"text\":\"last\"}");
+    assert_eq!((ran.result.answer.as_str(), ran.result.turns), ("last", 1));
 }
 
 #[test]
@@ -88,18 +101,20 @@ fn a_result_of_a_sub_agent_is_recorded_as_delivered() {
     // B23: the producer's start and end are in the journal, its result goes in once.
     let mut rig = Rig::new();
     let (mut agent, _events) = rig.agent(script_model("{\"text\":\"never asked\"}"));
-    let delivered = result("found it");
+    let run_id = Id::new();
+    let producer = Producer::Agent { run: run_id.clone() };
+    let delivered = BackgroundResult { producer, ..result("found it") };
     let journal = &mut agent.parts.journal;
     let operation_id = journal.begin_run("go", None).unwrap();
     let started = SubAgentStarted {
         operation_id,
-        run_id: delivered.run.clone(),
+        run_id: run_id.clone(),
         session_id: Id::new(),
         label: "scan".to_owned(),
         background: true,
     };
     let finished = SubAgentFinished {
-        run_id: delivered.run.clone(),
+        run_id,
         outcome: "completed".to_owned(),
         text: "found it".to_owned(),
         usage: Counters::default(),

@@ -68,8 +68,10 @@ pub enum Exit {
     OutputCapped,
     /// It filled the session's private temporary directory.
     DiskFull,
-    /// The run was being stopped.
+    /// The run was being stopped, or a background job ended with it.
     Cancelled,
+    /// A background job that the model ended.
+    Killed,
     /// The cell could not be made; nothing ran.
     SetupFailed {
         /// The step that failed and why.
@@ -94,6 +96,7 @@ impl std::fmt::Display for Exit {
             Self::OutputCapped => formatter.write_str("stopped: too much output"),
             Self::DiskFull => formatter.write_str("stopped: its temporary directory was full"),
             Self::Cancelled => formatter.write_str("stopped with the run"),
+            Self::Killed => formatter.write_str("ended by job_kill"),
             Self::SetupFailed { cause } => write!(formatter, "never ran: {cause}"),
             Self::Failed { cause } => write!(formatter, "failed: {cause}"),
             Self::Interrupted => formatter.write_str("interrupted: what it did is not known"),
@@ -160,6 +163,7 @@ impl Redact for Outcome {
             | Exit::OutputCapped
             | Exit::DiskFull
             | Exit::Cancelled
+            | Exit::Killed
             | Exit::Interrupted => {}
         }
         self.files_written.redact(redaction);

@@ -134,7 +134,8 @@ mod tests {
         let model = Arc::new(Model::connect(config).unwrap());
         let time_max = Some(Duration::from_millis(50));
         let guardian = Guardian { model, time_max, ask_on_failure };
-        let arguments = BashArguments { command: "ls".into(), cwd: None, timeout_ms: None };
+        let arguments =
+            BashArguments { command: "ls".into(), cwd: None, timeout_ms: None, background: None };
         let call = ToolCall {
             id: crate::base::ids::Id::new(),
             provider_id: String::new(),

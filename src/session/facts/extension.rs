@@ -30,6 +30,10 @@ pub enum Extension {
     SubAgentStarted(SubAgentStarted),
     /// A sub-agent ended.
     SubAgentFinished(SubAgentFinished),
+    /// A command began to run in the background.
+    JobStarted(JobStarted),
+    /// A background job ended.
+    JobEnded(JobEnded),
     /// What a whole run cost and how it ended.
     FinalStatistics(FinalStatistics),
 }
@@ -165,7 +169,7 @@ pub struct Injected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InjectionSource {
-    /// Results of background sub-agents.
+    /// Results of background sub-agents, and ends of background jobs.
     Background,
     /// The loop, to break a repetition.
     Nudge,
@@ -205,6 +209,38 @@ pub struct SubAgentFinished {
     pub text: String,
     /// What it used.
     pub usage: Counters,
+}
+
+/// A command began to run in the background. Its call has its result at once; what the job does ends with
+/// [`JobEnded`], or with the process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct JobStarted {
+    /// The `toolStarted` fact of the call.
+    pub tool_started_id: Id,
+    /// Its name, unique in the session.
+    #[serde(deserialize_with = "read::non_empty")]
+    pub job: String,
+    /// The beginning of its command.
+    pub label: String,
+}
+
+/// A background job ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct JobEnded {
+    /// Its name.
+    #[serde(deserialize_with = "read::non_empty")]
+    pub job: String,
+    /// How, in words; what it did is not known if the process ended before the job.
+    #[serde(deserialize_with = "read::non_empty")]
+    pub outcome: String,
+    /// Bytes of its output.
+    #[serde(deserialize_with = "read::safe_integer")]
+    pub output_bytes: u64,
+    /// Wall time in milliseconds.
+    #[serde(deserialize_with = "read::safe_integer")]
+    pub duration_ms: u64,
 }
 
 /// What a whole run cost and how it ended.

@@ -140,6 +140,10 @@ pub fn what_was_in_flight(state: &SessionState) -> Vec<String> {
     sentences.extend(calls_in_flight(state));
     let lost = state.extension.sub_agents.iter().filter(|agent| agent.finished.is_none());
     sentences.extend(lost.map(lost_sub_agent));
+    sentences.extend(state.lost_jobs().map(|job| {
+        let (name, label) = (job.started.job.escape_debug(), job.started.label.escape_debug());
+        format!("Background job `{name}` (`{label}`) was running; it is gone.")
+    }));
     if state.operation.abort_requested() {
         sentences.push("The operation was being aborted.".to_owned());
     }

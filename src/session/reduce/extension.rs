@@ -4,9 +4,11 @@ use super::Reducer;
 use super::corruption::{Fault, require};
 use super::index::IdUse;
 use crate::base::ids::Id;
-use crate::session::facts::extension::{Extension, Injected, SubAgentFinished, SubAgentStarted};
+use crate::session::facts::extension::{
+    Extension, Injected, JobEnded, JobStarted, SubAgentFinished, SubAgentStarted,
+};
 use crate::session::facts::message::Message;
-use crate::session::state::SubAgent;
+use crate::session::state::{Job, SubAgent};
 
 impl Reducer {
     pub(super) fn apply_extension(&mut self, extension: &Extension) -> Result<IdUse, Fault> {
@@ -42,6 +44,8 @@ impl Reducer {
             Extension::Injected(injected) => self.inject(injected)?,
             Extension::SubAgentStarted(started) => self.start_sub_agent(started)?,
             Extension::SubAgentFinished(finished) => self.finish_sub_agent(finished)?,
+            Extension::JobStarted(started) => self.start_job(started)?,
+            Extension::JobEnded(ended) => self.end_job(ended)?,
             Extension::FinalStatistics(statistics) => {
                 let (_, info) = self.index.operation(&statistics.operation_id)?;
                 require(info.finished, || Fault::transition("the operation is not finished"))?;
@@ -82,6 +86,27 @@ impl Reducer {
             Fault::transition("the sub-agent has finished already")
         })?;
         agent.finished = Some(finished.clone());
+        Ok(())
+    }
+
+    fn start_job(&mut self, started: &JobStarted) -> Result<(), Fault> {
+        let start = self.index.ids.get(&started.tool_started_id);
+        require(matches!(start, Some(IdUse::ToolStart(_))), || {
+            Fault::reference("`toolStartedId` is not the start of a tool")
+        })?;
+        let jobs = &mut self.state.extension.jobs;
+        let known = jobs.iter().any(|job| job.started.job == started.job);
+        require(!known, || Fault::transition("there is a job of this name already"))?;
+        jobs.push(Job { started: started.clone(), ended: None });
+        Ok(())
+    }
+
+    fn end_job(&mut self, ended: &JobEnded) -> Result<(), Fault> {
+        let jobs = self.state.extension.jobs.iter_mut();
+        let job = jobs.rev().find(|job| job.started.job == ended.job);
+        let job = job.ok_or_else(|| Fault::reference(format!("`{}` is no job", ended.job)))?;
+        require(job.ended.is_none(), || Fault::transition("the job has ended already"))?;
+        job.ended = Some(ended.clone());
         Ok(())
     }
 

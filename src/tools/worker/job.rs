@@ -56,7 +56,7 @@ impl FileRequest {
     #[must_use]
     pub fn of(request: &Request) -> Option<Self> {
         match request.clone() {
-            Request::Bash(_) => None,
+            Request::Bash(_) | Request::JobKill(_) | Request::JobOutput(_) => None,
             Request::Edit(arguments) => Some(Self::Edit(arguments)),
             Request::Glob(arguments) => Some(Self::Glob(arguments)),
             Request::Grep(arguments) => Some(Self::Grep(arguments)),
@@ -238,20 +238,23 @@ mod tests {
     }
 
     #[test]
-    fn every_tool_but_bash_is_a_file_job() {
+    fn every_tool_that_touches_files_itself_is_a_file_job() {
         use crate::call::request::ToolName;
         for (tool, raw) in [
             ("bash", r#"{"command":"ls"}"#),
             ("edit", r#"{"path":"a","old":"b","new":"c"}"#),
             ("glob", r#"{"pattern":"*"}"#),
             ("grep", r#"{"pattern":"x"}"#),
+            ("job_kill", r#"{"job":"job-1"}"#),
+            ("job_output", r#"{"job":"job-1"}"#),
             ("list", "{}"),
             ("read", r#"{"path":"a"}"#),
             ("write", r#"{"path":"a","content":""}"#),
         ] {
             let enabled = ToolName::ALL.into_iter().collect();
             let request = Request::parse(tool, raw, &enabled).unwrap();
-            assert_eq!(FileRequest::of(&request).is_some(), tool != "bash", "{tool}");
+            let touches_none = ["bash", "job_kill", "job_output"].contains(&tool);
+            assert_eq!(FileRequest::of(&request).is_none(), touches_none, "{tool}");
         }
     }
 

@@ -20,7 +20,7 @@ pub struct EnvSection {
 #[derive(Debug, Clone, Default, DeriveDeserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsSection {
-    /// Wall time of one tool call, in milliseconds.
+    /// Wall time of one tool call, in milliseconds; of a background job, too.
     pub wall_ms: Option<Located<u64>>,
     /// Time between the request to end and the kill, in milliseconds.
     pub kill_grace_ms: Option<Located<u64>>,
@@ -40,6 +40,8 @@ pub struct LimitsSection {
     pub output_bytes: Option<Located<u64>>,
     /// Bytes of a whole output that are kept on disk.
     pub spill_bytes: Option<Located<u64>>,
+    /// Background jobs at the same time; 0: none may be started.
+    pub jobs: Option<Located<u64>>,
     /// Model calls in one run.
     pub iterations: Option<Located<u64>>,
     /// Tool calls in one run.
