@@ -21,6 +21,7 @@ use crate::call::request::ToolName;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -66,7 +67,7 @@ impl BoundPolicy {
             bench.assignment(assignment, false);
         }
         // A script may name the same path ten thousand times.
-        let mut seen: HashSet<(&Path, Access, bool)> = HashSet::new();
+        let mut seen: HashSet<(&OsStr, Access, bool)> = HashSet::new();
         let real = query
             .real_paths
             .iter()
@@ -75,7 +76,7 @@ impl BoundPolicy {
             effects.paths.iter().map(|path| (path, path.path.as_path())).chain(real)
         {
             let is_name = bench.is_name_alone(path_use, path);
-            if seen.insert((path, path_use.access, is_name)) {
+            if seen.insert((path.as_os_str(), path_use.access, is_name)) {
                 bench.path(path_use, path);
             }
         }
@@ -505,7 +506,7 @@ impl<'e> RunFiles<'e> {
     fn new(effects: &'e Effects) -> Self {
         let mut by_name: HashMap<&str, Vec<&PathUse>> = HashMap::new();
         for path in effects.paths.iter().filter(|path| path.access == Access::Execute) {
-            if let Some(name) = path.path.file_name().and_then(std::ffi::OsStr::to_str) {
+            if let Some(name) = path.path.file_name().and_then(OsStr::to_str) {
                 by_name.entry(name).or_default().push(path);
             }
         }

@@ -235,15 +235,30 @@ impl FileCompiler<'_> {
         self.accept(&name.span, pattern)
     }
 
+    /// All tokens of a list, or none where one is refused.
+    fn tokens(&mut self, tokens: &[Located<TokenText>]) -> Option<Vec<Token>> {
+        let is_built_in = self.file.layer == Layer::BuiltIn;
+        let compile = |token: &Located<TokenText>| Token::new(&token.value, is_built_in);
+        let compiled: Vec<_> =
+            tokens.iter().map(|token| self.accept(&token.span, compile(token))).collect();
+        compiled.into_iter().collect()
+    }
+
+    /// What a refusal does not mean.
+    fn exceptions(&mut self, rule: &CommandRule) -> Option<Vec<Vec<Token>>> {
+        if let Some(first) = rule.except.first()
+            && rule.decision.value == Decision::Allow
+        {
+            let message = "an allow has no exceptions: it names what it allows".to_owned();
+            self.error(&first.span, ("never-matches", message, Some("write a deny rule".into())));
+        }
+        rule.except.iter().map(|tokens| self.tokens(&tokens.value)).collect()
+    }
+
     fn command(&mut self, rule: &CommandRule) -> Option<CommandMatcher> {
         let programs = self.each(&rule.program, ProgramPattern::new);
-        let tokens = rule.tokens.as_ref().map(|tokens| {
-            let is_built_in = self.file.layer == Layer::BuiltIn;
-            let compile = |token: &Located<TokenText>| Token::new(&token.value, is_built_in);
-            let compiled: Vec<_> =
-                tokens.iter().map(|token| self.accept(&token.span, compile(token))).collect();
-            compiled.into_iter().collect::<Option<Vec<Token>>>()
-        });
+        let tokens = rule.tokens.as_ref().map(|tokens| self.tokens(tokens));
+        let except = self.exceptions(rule);
         let mut flags = Vec::new();
         for flag in &rule.flags {
             let checked = CommandMatcher::check_flags(&flag.value.0);
@@ -256,7 +271,9 @@ impl FileCompiler<'_> {
             None => None,
         };
         let meta = self.meta(&rule.id, rule.decision.value, &rule.reason.value);
-        Some(CommandMatcher { meta, programs: programs?, tokens, flags, code: rule.code })
+        let (programs, except) = (programs?, except?);
+        let (remote, code) = (rule.remote, rule.code);
+        Some(CommandMatcher { meta, programs, tokens, flags, except, remote, code })
     }
 
     fn assignment(&mut self, rule: &AssignmentRule) -> Option<AssignmentMatcher> {
@@ -268,8 +285,12 @@ impl FileCompiler<'_> {
             }
             Some(value) => Some(self.accept(&value.span, LazyRegex::checked(&value.value))?),
         };
+        let except = match &rule.except {
+            None => None,
+            Some(except) => Some(self.accept(&except.span, LazyRegex::checked(&except.value))?),
+        };
         let meta = self.meta(&rule.id, rule.decision.value, &rule.reason.value);
-        Some(AssignmentMatcher { meta, names, value })
+        Some(AssignmentMatcher { meta, names, value, except })
     }
 
     fn tool(&mut self, rule: &ToolRule) -> Option<ToolMatcher> {

@@ -72,6 +72,8 @@ pub struct AssignmentMatcher {
     pub names: Vec<NamePattern>,
     /// The values; `None`: any.
     pub value: Option<LazyRegex>,
+    /// Values that are not meant; of one that is not known, the way it is written.
+    pub except: Option<LazyRegex>,
 }
 
 impl AssignmentMatcher {
@@ -79,7 +81,10 @@ impl AssignmentMatcher {
     #[must_use]
     pub fn fits(&self, assignment: &Assignment) -> bool {
         let loose = self.meta.decision > crate::policy::file::schema::Decision::Allow;
+        let text = assignment.value.shown();
+        let bare = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
         self.names.iter().any(|name| name.fits(&assignment.name))
+            && !self.except.as_ref().is_some_and(|regex| regex.is_match(bare, false))
             && self.value.as_ref().is_none_or(|regex| {
                 assignment.value.known().map_or(loose, |v| regex.is_match(v, loose))
             })

@@ -67,6 +67,10 @@ pub struct CommandMatcher {
     pub tokens: Option<Vec<Token>>,
     /// Options that must all be there, each with its spellings.
     pub flags: Vec<Vec<String>>,
+    /// Arguments with which it is not meant.
+    pub except: Vec<Vec<Token>>,
+    /// Whether only commands are meant that may reach another machine.
+    pub remote: bool,
     /// Whether an allow covers inline code.
     pub code: bool,
 }
@@ -100,6 +104,9 @@ impl CommandMatcher {
     #[must_use]
     pub fn fit(&self, command: &CommandUse) -> CommandFit {
         let loose = self.meta.decision > Decision::Allow;
+        if self.remote && command.stays_here || self.is_excepted(command) {
+            return CommandFit::No;
+        }
         if !self.flags.iter().all(|flag| has_flag(flag, &command.arguments, loose)) {
             return CommandFit::No;
         }
@@ -119,6 +126,15 @@ impl CommandMatcher {
             }
             Fit::Yes => CommandFit::Yes,
         }
+    }
+
+    /// An exception is as exact as an allow.
+    fn is_excepted(&self, command: &CommandUse) -> bool {
+        command.inline_code.is_none()
+            && self
+                .except
+                .iter()
+                .any(|tokens| fit_tokens(tokens, &command.arguments, false) == Fit::Yes)
     }
 
     /// The arguments behind those options of well-known programs that change where the program

@@ -144,6 +144,14 @@ pub struct CommandRule {
     /// Options that must all be present, anywhere and in any order; an inner list is alternatives.
     #[serde(default)]
     pub flags: Vec<Located<Words>>,
+    /// Arguments, in order, with which the rule does not mean the command; each list names every one of
+    /// them, as an allow does. For ask and deny.
+    #[serde(default)]
+    pub except: Vec<Located<Vec<Located<TokenText>>>>,
+    /// Whether the rule means only commands that may reach another machine: not a `curl` whose addresses
+    /// are all of this one.
+    #[serde(default)]
+    pub remote: bool,
     /// Whether the rule also covers code that is handed to the program in an argument.
     #[serde(default)]
     pub code: bool,
@@ -170,6 +178,10 @@ pub struct AssignmentRule {
     /// Values for which the rule holds, as regular expression over the whole value. Unset: any.
     #[serde(default)]
     pub value: Option<Located<String>>,
+    /// Values for which it does not hold, as regular expression over the whole value; of a value that is
+    /// not known, over what is written, without the quotes around it.
+    #[serde(default)]
+    pub except: Option<Located<String>>,
     /// Assignments (`NAME=value`) that the rule must match.
     #[serde(default, rename = "match")]
     pub matches: Vec<Located<String>>,
