@@ -1,6 +1,7 @@
 //! What a decision costs: loading a policy, ordinary commands against small and large rule sets, and
 //! the largest accepted script of every slow form. `cargo bench --bench policy`; prints medians,
-//! asserts no time. One thread.
+//! asserts no time. One thread. `cargo bench --bench policy -- FORM…` measures slow forms whose names
+//! hold one of the words, and nothing else.
 
 #![expect(clippy::unwrap_used, reason = "a measurement may fail loudly")]
 #![expect(clippy::print_stdout, reason = "the result")]
@@ -21,9 +22,14 @@ const ROUNDS: usize = 301;
 const SLOW_ROUNDS: usize = 5;
 
 fn main() {
-    loading();
-    typical();
-    slow();
+    // `cargo bench` itself hands over an option.
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    if wanted.is_empty() {
+        loading();
+        typical();
+    }
+    slow(&wanted);
 }
 
 fn source(text: String) -> PolicySource {
@@ -101,7 +107,7 @@ fn typical() {
     }
 }
 
-fn slow() {
+fn slow(wanted: &[String]) {
     let policies = [
         ("workspace", bound(built_in_source("workspace").unwrap())),
         ("1,000 rules", bound(source(policy_text(1_000)))),
@@ -111,7 +117,8 @@ fn slow() {
     println!(
         "\nscript of full size | analysis alone, ms | workspace, ms | 1,000 rules, ms | 50 expressions, ms"
     );
-    for (name, script) in slow_scripts() {
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| name.contains(word));
+    for (name, script) in slow_scripts().into_iter().filter(|(name, _)| is_wanted(name)) {
         let milliseconds = |time| microseconds(time) / 1_000.0;
         let analysis = median(SLOW_ROUNDS, || drop(black_box(analyse(&script, &context))));
         let [one, two, three] = policies.each_ref().map(|(_, policy)| {

@@ -222,6 +222,22 @@ pub struct GlobEntry {
 /// something directly in it.
 const PREFIX_NAMES: usize = 3;
 
+/// A set of bytes.
+#[derive(Debug, Default)]
+struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    fn insert(&mut self, byte: u8) {
+        if let Some(word) = self.0.get_mut(usize::from(byte / 64)) {
+            *word |= 1 << (byte % 64);
+        }
+    }
+
+    fn contains(&self, byte: u8) -> bool {
+        self.0.get(usize::from(byte / 64)).is_some_and(|word| word >> (byte % 64) & 1 == 1)
+    }
+}
+
 /// Many patterns that are matched at once; each belongs to an owner. A path is compared only with
 /// the patterns that share a plain name with it: all of their first ones, or the one behind a `**`.
 #[derive(Debug, Default)]
@@ -230,6 +246,8 @@ pub struct GlobIndex {
     /// By the names at the front, in lower case, each behind a slash.
     by_prefix: HashMap<Vec<u8>, Vec<usize>>,
     by_any: HashMap<Vec<u8>, Vec<usize>>,
+    /// Which first bytes the names of `by_any` have: most names need no further look.
+    first_bytes: ByteSet,
     others: Vec<usize>,
 }
 
@@ -260,7 +278,9 @@ impl GlobIndex {
         if !prefix.is_empty() {
             self.by_prefix.entry(prefix).or_default().push(at);
         } else if let Some(name) = pattern.name_behind_any() {
-            self.by_any.entry(name.to_ascii_lowercase()).or_default().push(at);
+            let name = name.to_ascii_lowercase();
+            name.first().iter().for_each(|first| self.first_bytes.insert(**first));
+            self.by_any.entry(name).or_default().push(at);
         } else {
             self.others.push(at);
         }
@@ -284,8 +304,8 @@ impl GlobIndex {
         for prefix in path.prefixes().take(PREFIX_NAMES) {
             compare(self.by_prefix.get(prefix).map_or(&[], Vec::as_slice));
         }
-        if !self.by_any.is_empty() {
-            for name in path.folded() {
+        for name in path.folded() {
+            if name.first().is_some_and(|first| self.first_bytes.contains(*first)) {
                 compare(self.by_any.get(name).map_or(&[], Vec::as_slice));
             }
         }
