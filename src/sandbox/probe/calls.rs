@@ -41,6 +41,11 @@ const fn absent(name: &'static str, number: libc::c_long, arguments: [i64; 6]) -
 const NOBODY: i64 = 0x7fff_ffff;
 /// A process number, command or flag set that no call knows.
 const ODD: i64 = 0x7f7f;
+/// libc does not name it on every architecture.
+#[cfg(target_arch = "x86_64")]
+const KEXEC_FILE_LOAD: libc::c_long = 320;
+#[cfg(not(target_arch = "x86_64"))]
+const KEXEC_FILE_LOAD: libc::c_long = 294;
 const NEW_USER: i64 = libc::CLONE_NEWUSER as i64;
 const PAGE_FLAGS: i64 = libc::CLONE_FS as i64;
 
@@ -79,6 +84,7 @@ pub const CALLS: &[Call] = &[
     refused("init_module", libc::SYS_init_module, [0; 6]),
     refused("finit_module", libc::SYS_finit_module, [-1, 0, 0, 0, 0, 0]),
     refused("delete_module", libc::SYS_delete_module, [0; 6]),
+    refused("kexec_file_load", KEXEC_FILE_LOAD, [-1, -1, 0, 0, ODD, 0]),
     refused("kexec_load", libc::SYS_kexec_load, [0, 64, 0, ODD, 0, 0]),
     refused("keyctl", libc::SYS_keyctl, [ODD, 0, 0, 0, 0, 0]),
     refused("keyctl-user-keyring", libc::SYS_keyctl, [0, -4, 1, 0, 0, 0]),
@@ -96,6 +102,7 @@ pub const CALLS: &[Call] = &[
     refused("adjtimex", libc::SYS_adjtimex, [0; 6]),
     refused("sethostname", libc::SYS_sethostname, [0, -1, 0, 0, 0, 0]),
     refused("setdomainname", libc::SYS_setdomainname, [0, -1, 0, 0, 0, 0]),
+    refused("lookup_dcookie", libc::SYS_lookup_dcookie, [0; 6]),
     refused("syslog", libc::SYS_syslog, [ODD, 0, 0, 0, 0, 0]),
     refused("personality-no-randomisation", libc::SYS_personality, [0x0004_0000, 0, 0, 0, 0, 0]),
     refused("terminal-input", libc::SYS_ioctl, [0, 0x5412, 1, 0, 0, 0]),
@@ -118,6 +125,16 @@ pub const CALLS: &[Call] = &[
     absent("io_uring_register", libc::SYS_io_uring_register, [-1, 0, 0, 0, 0, 0]),
     absent("memfd_secret", libc::SYS_memfd_secret, [ODD, 0, 0, 0, 0, 0]),
     absent("process_mrelease", libc::SYS_process_mrelease, [-1, 0, 0, 0, 0, 0]),
+    // Numbers that libc does not name yet; the same on every architecture.
+    absent("statmount", 457, [0; 6]),
+    absent("listmount", 458, [0; 6]),
+    absent("setxattrat", 463, [-1, 0, ODD, 0, 0, 0]),
+    absent("getxattrat", 464, [-1, 0, ODD, 0, 0, 0]),
+    absent("listxattrat", 465, [-1, 0, ODD, 0, 0, 0]),
+    absent("removexattrat", 466, [-1, 0, ODD, 0, 0, 0]),
+    absent("open_tree_attr", 467, [-1, 0, ODD, 0, 0, 0]),
+    absent("file_getattr", 468, [-1, 0, 0, 0, ODD, 0]),
+    absent("file_setattr", 469, [-1, 0, 0, 0, ODD, 0]),
     absent("unknown-number", 999, [0; 6]),
     #[cfg(target_arch = "x86_64")]
     refused("ioperm", libc::SYS_ioperm, [-1, 2, 0, 0, 0, 0]),
@@ -125,6 +142,8 @@ pub const CALLS: &[Call] = &[
     refused("iopl", libc::SYS_iopl, [9, 0, 0, 0, 0, 0]),
     #[cfg(target_arch = "x86_64")]
     refused("modify_ldt", libc::SYS_modify_ldt, [ODD, 0, 0, 0, 0, 0]),
+    #[cfg(target_arch = "x86_64")]
+    refused("uselib", libc::SYS_uselib, [0; 6]),
     #[cfg(target_arch = "x86_64")]
     absent("x32-getpid", 0x4000_0000 | libc::SYS_getpid, [0; 6]),
 ];

@@ -7,7 +7,9 @@ use super::program::{
     ALLOW, AND, ARCHITECTURE, ATTEND, FAIL, IF_ANY_BIT, IF_AT_LEAST, IF_EQUAL, JUMP, KILL, LOAD,
     RETURN,
 };
+use super::rules::Rule;
 use super::*;
+use crate::sandbox::probe;
 use std::collections::BTreeMap;
 
 const EPERM: u32 = 1;
@@ -119,6 +121,22 @@ fn ask(spec: &FilterSpec, name: &str, arguments: &[u64]) -> Ruling {
 const ALLOWED: Ruling = Ruling::Allowed;
 const DENIED: Ruling = Ruling::Failed(EPERM);
 const MISSING: Ruling = Ruling::Failed(ENOSYS);
+
+/// Calls that are refused and not tried, since the control would do harm.
+const NOT_TRIED: [(&str, &str); 1] =
+    [("SYS_vhangup", "it would take the terminal from whoever runs the tests as root")];
+
+#[test]
+fn a_call_that_is_refused_whatever_its_arguments_is_tried_beside_a_control() {
+    let tried: Vec<i64> = probe::CALLS.iter().map(|call| call.number).collect();
+    for row in table::rows().filter(|row| matches!(row.rule, Rule::Refuse | Rule::Absent)) {
+        for call in row.calls {
+            let left = NOT_TRIED.iter().any(|(name, _)| *name == call.name);
+            let is_tried = tried.contains(&i64::from(call.number));
+            assert!(is_tried != left, "{}: tried {is_tried}, left {left}", call.name);
+        }
+    }
+}
 
 #[test]
 fn a_call_is_listed_once() {
