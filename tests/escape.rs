@@ -309,6 +309,33 @@ fn the_loader_runs_a_program_that_may_not_be_executed() {
 }
 
 #[test]
+fn code_in_memory_runs_where_no_file_may_be_executed() {
+    const FROM_MEMORY: &str = "import os; code = open('program', 'rb').read(); \
+         file = os.memfd_create('x', 0); os.write(file, code); os.execve(file, ['program'], {})";
+    in_each_situation(|_, bench| {
+        fs::copy("/bin/true", bench.workspace().join("program")).unwrap();
+        if run(bench, &bench.script("python3 --version")).exit != Exit::Code(0) {
+            println!("not run: there is no python3");
+            return;
+        }
+        let named = bench.script("./program");
+        let from_memory = bench.script(&format!("python3 -c \"{FROM_MEMORY}\""));
+        // Limit L4, asserted as it is: what has no name is nobody's file, in either situation.
+        for (mut spec, runs_without) in [(named, false), (from_memory, true)] {
+            let control = run(bench, &spec);
+            assert_eq!(control.exit, Exit::Code(0), "the control: {}", said(&control));
+            for grant in &mut spec.grants {
+                if grant.path == bench.workspace() {
+                    grant.access = GrantAccess::ReadWrite;
+                }
+            }
+            let finished = run(bench, &spec);
+            assert_eq!(finished.exit == Exit::Code(0), runs_without, "{}", said(&finished));
+        }
+    });
+}
+
+#[test]
 fn a_hard_link_from_before_gives_its_content() {
     // Limit L3, asserted as it is: the name in the workspace is as good as the one outside.
     in_each_situation(|_, bench| {
