@@ -160,7 +160,9 @@ impl Agent {
         let plan = move |call: &ToolCall, approved: &[std::path::PathBuf]| {
             plan::cell(call, &toolbox, approved)
         };
-        Ok(self.parts.chain.decide(call, &plan, &mut self.parts.log).await?)
+        let ruling = self.parts.chain.decide(call, &plan, &mut self.parts.log).await?;
+        self.spend_on_reviews();
+        Ok(ruling)
     }
 
     /// The calls that had not started when the run was stopped: the abort check refuses each on the

@@ -179,7 +179,7 @@ impl Agent {
     }
 
     fn take_summary(&mut self, answer: &Answer, source: &Source) -> Result<State, Fault> {
-        self.tally.usage = self.tally.usage.plus(answer.usage);
+        self.spend(answer.usage);
         let summary = answer.content.trim();
         let problem = match answer.finish {
             Finish::Length => Some(("summary-cut", "the summary was cut at the token limit")),

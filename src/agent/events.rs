@@ -137,6 +137,9 @@ pub enum Event {
         usage: Usage,
         /// The turn that just ended, from 1.
         turn: u32,
+        /// What they cost, if the price is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cost_dollars: Option<f64>,
     },
     /// Older messages were replaced by a summary.
     Compaction {
@@ -241,6 +244,9 @@ pub struct RunResult {
     pub error: Option<String>,
     /// Tokens.
     pub usage: Usage,
+    /// What they cost in dollars, reviews included, if the price is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_dollars: Option<f64>,
     /// Model calls that counted.
     pub turns: u32,
     /// The session.

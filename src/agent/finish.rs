@@ -4,6 +4,7 @@
 use super::events::{FinishReason, RunResult};
 use super::{Agent, Fault};
 use crate::audit::record::{Body, End};
+use crate::base::dollars::Dollars;
 use crate::base::exit::Exit;
 use crate::base::text::Untrusted;
 use crate::chain::abort::StopCause;
@@ -90,7 +91,7 @@ impl Agent {
         let state = self.parts.journal.state();
         let run = state.run().map(|run| &run.operation_id);
         let Some(operation) = run.or(state.operation.id()).cloned() else { return Ok(()) };
-        let statistics = Some(self.tally.statistics(operation, ending.reason));
+        let statistics = Some(self.tally.statistics(operation, ending.reason, self.known_cost()));
         match ending.reason {
             FinishReason::Stop | FinishReason::Truncated => {
                 // A tool that asks for the end, or a cut text, leaves no final answer to finish with.
@@ -128,6 +129,7 @@ impl Agent {
             denied: self.tally.denied(),
             rejected: self.tally.rejected,
             tokens: (self.tally.usage.input, self.tally.usage.output),
+            cost_millionths: self.known_cost().map(Dollars::millionths),
             cause: result.error.as_deref().map(Untrusted::new),
         };
         self.parts.log.append(&Body::End(Box::new(end))).map(drop)
@@ -158,6 +160,7 @@ impl Agent {
             answer: ending.answer.clone(),
             error: ending.error.clone(),
             usage: self.tally.usage,
+            cost_dollars: self.cost_dollars(),
             turns: self.tally.turns,
             session: self.parts.session.clone(),
             denials: self.tally.denials.clone(),

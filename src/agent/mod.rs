@@ -18,6 +18,7 @@ mod iteration;
 mod jobs;
 pub mod prompt;
 pub mod settings;
+mod spending;
 mod tally;
 mod turn;
 mod wave;
@@ -161,6 +162,7 @@ impl Agent {
                 State::AwaitingModel
             }
             Start::Interrupted => {
+                self.take_earlier();
                 self.note_context()?;
                 let state = self.state_after_recovery();
                 // Between a call and its result there is no place for a message.

@@ -1,8 +1,9 @@
 //! What one run is configured with: everything the loop needs and nothing it decides.
 
+use crate::base::dollars::Dollars;
 use crate::base::limits;
 use crate::call::request::{InvalidCall, Request, ToolName};
-use crate::model::{RetryPolicy, ThinkingLevel, ToolCallStyle, ToolDefinition};
+use crate::model::{Price, RetryPolicy, ThinkingLevel, ToolCallStyle, ToolDefinition};
 use crate::session::{ConfigurationSnapshot, ToolContract};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -35,6 +36,8 @@ pub struct AgentSettings {
     pub context_window: Option<u64>,
     /// Whether the provider may search the web by itself.
     pub native_search: bool,
+    /// What the model costs, if that is known.
+    pub price: Option<Price>,
     /// Bounds of the run.
     pub budget: Budget,
     /// How failed model calls are repeated.
@@ -52,6 +55,8 @@ pub struct Budget {
     pub tool_calls: Option<u64>,
     /// Tokens, input and output together.
     pub tokens: Option<u64>,
+    /// Money, by the price of the model.
+    pub cost: Option<Dollars>,
     /// Wall time.
     pub time: Option<Duration>,
     /// Messages of history in one request.
@@ -67,6 +72,7 @@ impl Default for Budget {
             iterations: limits::ITERATIONS_MAX,
             tool_calls: None,
             tokens: None,
+            cost: None,
             time: None,
             history: limits::HISTORY_MESSAGES_MAX,
             repetitions: limits::REPETITIONS_MAX,

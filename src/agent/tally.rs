@@ -2,10 +2,11 @@
 
 use super::events::{Denial, FinishReason};
 use crate::audit::record::Reason;
+use crate::base::dollars::Dollars;
 use crate::base::ids::Id;
 use crate::chain::verdict::{Denied, place};
 use crate::model::Usage;
-use crate::session::{Counters, FinalStatistics};
+use crate::session::{Counters, FinalStatistics, Spent};
 use std::time::Instant;
 
 /// Running totals.
@@ -17,6 +18,10 @@ pub(super) struct Tally {
     pub turns: u32,
     /// Tokens of all answers.
     pub usage: Usage,
+    /// What they and reviews cost, where prices are known.
+    pub cost: Dollars,
+    /// What earlier processes of the same run have spent.
+    pub earlier: Spent,
     /// Calls that ran.
     pub executed: u64,
     /// Requests that never became a decision.
@@ -33,6 +38,8 @@ impl Tally {
             started: Instant::now(),
             turns: 0,
             usage: Usage::default(),
+            cost: Dollars::default(),
+            earlier: Spent::default(),
             executed: 0,
             rejected: 0,
             denials: Vec::new(),
@@ -59,6 +66,12 @@ impl Tally {
         u64::try_from(self.denials.len()).unwrap_or(u64::MAX)
     }
 
+    /// What the run has cost, earlier processes of it included.
+    #[must_use]
+    pub(super) const fn cost_in_all(&self) -> Dollars {
+        self.cost.plus(self.earlier.cost)
+    }
+
     /// Milliseconds since the run began.
     #[must_use]
     pub(super) fn elapsed_ms(&self) -> u64 {
@@ -67,7 +80,12 @@ impl Tally {
 
     /// The statistics that close the run in the journal.
     #[must_use]
-    pub(super) fn statistics(&self, operation_id: Id, finish: FinishReason) -> FinalStatistics {
+    pub(super) fn statistics(
+        &self,
+        operation_id: Id,
+        finish: FinishReason,
+        cost: Option<Dollars>,
+    ) -> FinalStatistics {
         FinalStatistics {
             operation_id,
             finish_reason: finish.as_str().to_owned(),
@@ -75,6 +93,7 @@ impl Tally {
             executed: self.executed,
             denied: self.denied(),
             usage: counters(self.usage),
+            cost_millionths: cost.map(Dollars::millionths),
             duration_ms: self.elapsed_ms(),
         }
     }

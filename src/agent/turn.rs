@@ -99,40 +99,6 @@ impl Agent {
         }
     }
 
-    /// The ending that a spent budget or the wish to stop makes, if there is one.
-    fn spent(&self) -> Option<Ending> {
-        let (budget, tally) = (&self.parts.settings.budget, &self.tally);
-        if self.parts.chain.abort.is_aborted() {
-            return Some(Ending::interrupted());
-        }
-        if tally.turns >= budget.iterations {
-            let limit = budget.iterations;
-            let why =
-                format!("the limit of {limit} model calls is reached; raise --max-iterations");
-            return Some(Ending::failed(FinishReason::MaxIterations, why));
-        }
-        let used = tally.usage.input.saturating_add(tally.usage.output);
-        let spent = [
-            budget.tokens.filter(|limit| used >= *limit).map(|_| "tokens"),
-            budget.time.filter(|limit| tally.started.elapsed() >= *limit).map(|_| "run_seconds"),
-            budget.tool_calls.filter(|limit| tally.executed >= *limit).map(|_| "tool_calls"),
-        ];
-        let spent = spent.into_iter().flatten().next()?;
-        let why = format!("the budget `limits.{spent}` of the policy is spent");
-        Some(Ending::failed(FinishReason::Budget, why))
-    }
-
-    /// The ending of a run whose model call was given up: somebody wants it, or its time is up.
-    pub(super) fn stopped(&self) -> Ending {
-        self.spent().unwrap_or_else(Ending::interrupted)
-    }
-
-    /// What is left of the run's time, if that is bounded.
-    fn time_left(&self) -> Option<Duration> {
-        let limit = self.parts.settings.budget.time?;
-        Some(limit.saturating_sub(self.tally.started.elapsed()))
-    }
-
     fn request(&mut self) -> Result<ModelRequest, Fault> {
         let settings = &self.parts.settings;
         let state = self.parts.journal.state();
@@ -244,7 +210,7 @@ impl Agent {
 
     fn take_answer(&mut self, answer: Answer, began: Instant) -> Result<State, Fault> {
         self.tally.turns += 1;
-        self.tally.usage = self.tally.usage.plus(answer.usage);
+        self.spend(answer.usage);
         let cut = answer.finish == Finish::Length;
         let may_run = answer.may_run_calls();
         let calls = answer.tool_calls.iter();
@@ -258,7 +224,11 @@ impl Agent {
         })?;
         self.begin_iteration(began);
         self.tell(Event::AssistantMessage { content: answer.content.clone(), calls: places.len() });
-        self.tell(Event::Usage { usage: self.tally.usage, turn: self.tally.turns });
+        self.tell(Event::Usage {
+            usage: self.tally.usage,
+            turn: self.tally.turns,
+            cost_dollars: self.cost_dollars(),
+        });
         if cut {
             return self.drop_cut_calls(answer.content);
         }

@@ -5,6 +5,7 @@
 
 pub mod clock;
 pub mod digest;
+pub mod dollars;
 pub mod exit;
 pub mod ids;
 pub mod json;

@@ -111,8 +111,9 @@ fn show_text(context: &Context, result: &RunResult, watching: Watching) {
     let denied = result.denials.len();
     let refused = if denied == 0 { String::new() } else { format!(", {denied} calls denied") };
     let tokens = result.usage.input.saturating_add(result.usage.output);
+    let cost = result.cost_dollars.map_or(String::new(), |dollars| format!(", ${dollars:.4}"));
     let line = format!(
-        "{} after {} turns, {tokens} tokens{refused}; session {} (stoplog audit log {})",
+        "{} after {} turns, {tokens} tokens{cost}{refused}; session {} (stoplog audit log {})",
         result.finish_reason.as_str(),
         result.turns,
         result.session,
@@ -135,6 +136,7 @@ pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, R
         tools: behaviour.tools,
         max_iterations: behaviour.max_iterations,
         max_repeats: behaviour.max_repeats,
+        max_cost: behaviour.max_cost,
         temperature: model.temperature,
         max_tokens: model.max_tokens,
         thinking: match model.thinking {

@@ -136,6 +136,12 @@ impl Model {
         }
     }
 
+    /// The price, if it is known; a script has none.
+    #[must_use]
+    pub fn price(&self) -> Option<Price> {
+        self.endpoint().and_then(|endpoint| endpoint.price)
+    }
+
     /// `ADAPTER:PROVIDER/MODEL`, or `script:NAME`: what a session is bound to.
     #[must_use]
     pub fn identity(&self) -> String {

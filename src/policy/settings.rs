@@ -67,6 +67,8 @@ pub struct Limits {
     pub tool_calls: Option<u64>,
     /// Tokens, input and output, in one run.
     pub tokens: Option<u64>,
+    /// What the model calls of one run may cost, in millionths of a dollar.
+    pub cost_millionths: Option<u64>,
     /// Wall time of one run, in seconds.
     pub run_seconds: Option<u64>,
     /// Depth of agents that start agents.
@@ -101,6 +103,7 @@ impl Limits {
             iterations: value(&section.iterations),
             tool_calls: value(&section.tool_calls),
             tokens: value(&section.tokens),
+            cost_millionths: section.cost_dollars.as_ref().map(|most| most.value.millionths()),
             run_seconds: value(&section.run_seconds),
             agent_depth: value(&section.agent_depth),
             agents: value(&section.agents),
@@ -110,7 +113,7 @@ impl Limits {
     fn combine(self, other: Self, combine: fn(Option<u64>, Option<u64>) -> Option<u64>) -> Self {
         each_limit!(self, other, combine; wall_ms, kill_grace_ms, cpu_seconds, memory_bytes,
             processes, file_size_bytes, open_files, tmp_bytes, output_bytes, spill_bytes, jobs, iterations, tool_calls,
-            tokens, run_seconds, agent_depth, agents)
+            tokens, cost_millionths, run_seconds, agent_depth, agents)
     }
 }
 

@@ -97,6 +97,7 @@ pub fn exec(
         denied,
         rejected: 0,
         tokens: (0, 0),
+        cost_millionths: None,
         cause: outcome.as_ref().err().map(|error| Untrusted::new(error.to_string())),
     })))
     .map(drop)?;

@@ -42,6 +42,7 @@ pub fn fork(state: &Path, store: &Store, source: &SessionDirectory) -> Result<Id
         denied: 0,
         rejected: 0,
         tokens: (0, 0),
+        cost_millionths: None,
         cause: Some(Untrusted::new(format!("a copy of session {}", source.id()))),
     };
     log.append(&Body::End(Box::new(end))).map(drop)?;

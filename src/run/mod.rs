@@ -27,6 +27,7 @@ pub use setup::{Grounds, grounds};
 
 use crate::agent::events::{Listener, RunResult};
 use crate::agent::{Agent, Start};
+use crate::base::dollars::Dollars;
 use crate::chain::abort::AbortSignal;
 use crate::model::{Recording, ThinkingLevel, ToolCallStyle};
 use crate::sandbox::{self, Namespaces};
@@ -58,6 +59,8 @@ pub struct RunConfig {
     pub max_iterations: Option<u32>,
     /// Repetitions that make a circle; 0 = none does.
     pub max_repeats: Option<u32>,
+    /// What the model calls may cost.
+    pub max_cost: Option<Dollars>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Output tokens of one answer.
@@ -97,6 +100,7 @@ impl RunConfig {
             tools: None,
             max_iterations: None,
             max_repeats: None,
+            max_cost: None,
             temperature: None,
             max_tokens: None,
             thinking: ThinkingLevel::None,

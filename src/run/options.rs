@@ -8,6 +8,7 @@ use super::model;
 use crate::agent::prompt;
 use crate::agent::settings::{AgentSettings, Budget};
 use crate::base::digest::Digest;
+use crate::base::dollars::Dollars;
 use crate::base::json::canonical;
 use crate::base::limits;
 use crate::call::request::ToolName;
@@ -112,6 +113,7 @@ pub(super) fn settings(
         tool_calls: config.tool_calls,
         context_window: model.endpoint().and_then(|endpoint| endpoint.context_window),
         native_search: false,
+        price: model.price(),
         budget: budget(config, policy),
         retry: RetryPolicy::default(),
         shows_pieces: config.shows_pieces,
@@ -137,9 +139,38 @@ fn budget(config: &RunConfig, policy: &BoundPolicy) -> Budget {
         iterations: by_policy.map_or(asked, |most| asked.min(most)),
         tool_calls: written.tool_calls,
         tokens: written.tokens,
+        cost: cost_limit(config, policy),
         time: written.run_seconds.map(Duration::from_secs),
         history: limits::HISTORY_MESSAGES_MAX,
         repetitions: config.max_repeats.unwrap_or(limits::REPETITIONS_MAX),
+    }
+}
+
+/// The narrower of what the command line and the policy say about money.
+fn cost_limit(config: &RunConfig, policy: &BoundPolicy) -> Option<Dollars> {
+    let by_policy = policy.limits().cost_millionths.map(Dollars::from_millionths);
+    by_policy.into_iter().chain(config.max_cost).min()
+}
+
+/// A budget of money that cannot be counted is none: every model that is asked must have a price.
+pub(super) fn check_prices(
+    config: &RunConfig,
+    policy: &BoundPolicy,
+    models: [Option<&Model>; 2],
+) -> Result<(), RunError> {
+    if cost_limit(config, policy).is_none() {
+        return Ok(());
+    }
+    // A script is no endpoint, and costs nothing.
+    let unpriced =
+        |model: &&Model| model.endpoint().is_some_and(|endpoint| endpoint.price.is_none());
+    match models.into_iter().flatten().find(unpriced) {
+        None => Ok(()),
+        Some(model) => Err(RunError::Usage(format!(
+            "the cost budget cannot be kept: no price is known for `{}`; give one in providers.toml \
+             (see docs/models.md), or bound the tokens instead (`limits.tokens`)",
+            crate::base::text::escape(&model.identity())
+        ))),
     }
 }
 
@@ -159,11 +190,7 @@ pub(super) fn guardian(
         wish.ca_file.clone_from(&config.model.ca_file);
     }
     let (model, _) = model::connect(&wish, &config.environment)?;
-    Ok(Some(Guardian {
-        model,
-        time_max: written.timeout_ms.map(Duration::from_millis),
-        ask_on_failure: false,
-    }))
+    Ok(Some(Guardian::new(model, written.timeout_ms.map(Duration::from_millis))))
 }
 
 /// Whether nobody is there: the run was told so, or it has no terminal to ask at.

@@ -7,7 +7,7 @@ use super::error::RunError;
 use super::memory::Memory;
 use super::model::{self, ModelName};
 use super::opening::{self, RunFacts, init, run_context, session_record, unknown_outcome};
-use super::options::{check_role, guardian, permission, person, settings, unwatched};
+use super::options::{check_prices, check_role, guardian, permission, person, settings, unwatched};
 use super::{RunConfig, hard_links, policies, sockets, workspace};
 use crate::agent::Parts;
 use crate::agent::background::BackgroundQueue;
@@ -131,7 +131,10 @@ pub(super) fn prepare(
     model: Arc<Model>,
 ) -> Result<Prepared, RunError> {
     let settings = settings(config, &grounds.policy, &grounds.workspace, &model)?;
-    Ok(Prepared { guardian: guardian(config, &grounds.policy)?, settings, model })
+    let guardian = guardian(config, &grounds.policy)?;
+    let reviewing = guardian.as_ref().map(|guardian| &*guardian.model);
+    check_prices(config, &grounds.policy, [Some(&model), reviewing])?;
+    Ok(Prepared { guardian, settings, model })
 }
 
 /// What the kernel enforces for this policy here, as a cell shows in which acts of attack fail.

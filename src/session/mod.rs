@@ -22,9 +22,9 @@ pub use facts::configuration::{
     ConfigurationSnapshot, CurrentConfiguration, CurrentTool, SnapshotTool, ToolContract,
 };
 pub use facts::extension::{
-    Denial, EXTENSION, Extension, FinalStatistics, Injected, InjectionSource, IterationStatistics,
-    JobEnded, JobStarted, Parent, PolicyPin, RunContext, SubAgentFinished, SubAgentStarted,
-    Thinking,
+    Cost, Denial, EXTENSION, Extension, FinalStatistics, Injected, InjectionSource,
+    IterationStatistics, JobEnded, JobStarted, Parent, PolicyPin, RunContext, SubAgentFinished,
+    SubAgentStarted, Thinking,
 };
 pub use facts::message::{
     AssistantMessage, FunctionCall, Message, StopReason, SyntheticReason, ToolCall, ToolMessage,
@@ -49,7 +49,7 @@ pub use reduce::{Reducer, reduce};
 pub use scratch::Scratch;
 pub use state::{
     CallProgress, CompactionOperation, ExtensionState, Job, OpenTurn, Operation, Placed,
-    RunOperation, SessionState, Step, StepStatus, SubAgent, ToolState, ToolStatus,
+    RunOperation, SessionState, Spent, Step, StepStatus, SubAgent, ToolState, ToolStatus,
 };
 pub use store::{
     PruneRule, SessionContent, SessionDirectory, SessionStatus, SessionSummary, Store, StoreError,

@@ -4,6 +4,7 @@
 //! extensions add is kept beside it in [`ExtensionState`] and is not part of that form.
 
 use crate::base::digest::Digest;
+use crate::base::dollars::Dollars;
 use crate::base::ids::Id;
 use crate::session::facts::configuration::ConfigurationSnapshot;
 use crate::session::facts::extension::{
@@ -48,6 +49,24 @@ pub struct SessionState {
     /// What our own facts say.
     #[serde(skip)]
     pub extension: ExtensionState,
+    /// What was spent since each user message, until the next one.
+    #[serde(skip)]
+    pub(crate) spent: Vec<(Id, Spent)>,
+}
+
+/// What was spent, as far as budgets bound it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Answers of the model.
+    pub answers: u64,
+    /// Tokens, input and output.
+    pub tokens: u64,
+    /// Money, where prices were known.
+    pub cost: Dollars,
+    /// Calls that were started.
+    pub calls: u64,
+    /// Wall time in milliseconds, of the turns that are over.
+    pub duration_ms: u64,
 }
 
 /// A message and the entry that it comes from.
@@ -278,7 +297,32 @@ impl SessionState {
             open_turn: None,
             next_seq: 1,
             extension: ExtensionState::default(),
+            spent: Vec::new(),
         }
+    }
+
+    /// Adds to what was spent since the last user message.
+    pub(crate) fn spend(&mut self, add: impl FnOnce(&mut Spent)) {
+        if let Some((_, spent)) = self.spent.last_mut() {
+            add(spent);
+        }
+    }
+
+    /// What was spent on the words that a person said last.
+    #[must_use]
+    pub fn spent_since_person(&self) -> Spent {
+        let mut sum = Spent::default();
+        for (entry, spent) in self.spent.iter().rev() {
+            sum.answers += spent.answers;
+            sum.tokens = sum.tokens.saturating_add(spent.tokens);
+            sum.cost = sum.cost.plus(spent.cost);
+            sum.calls += spent.calls;
+            sum.duration_ms = sum.duration_ms.saturating_add(spent.duration_ms);
+            if !self.extension.injected.iter().any(|injected| injected.entry_id == *entry) {
+                break;
+            }
+        }
+        sum
     }
 
     /// Whether nothing is going on, so that a user message may be added.

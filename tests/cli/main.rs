@@ -29,6 +29,7 @@ mod rig;
 mod secrets;
 mod session_bus;
 mod sessions;
+mod spending;
 mod stages;
 mod surroundings;
 mod talk;

@@ -19,6 +19,7 @@ fn statistics(run: &Id) -> FinalStatistics {
         executed: 2,
         denied: 0,
         usage: used(12, 5),
+        cost_millionths: Some(7),
         duration_ms: 10,
     }
 }

@@ -124,6 +124,7 @@ pub(crate) fn end() -> Body {
         approved: 1,
         denied: 0,
         rejected: 0,
+        cost_millionths: Some(12),
         tokens: (1, 2),
         cause: None,
     }))

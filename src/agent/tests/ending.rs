@@ -5,8 +5,9 @@ use crate::agent::Start;
 use crate::agent::events::{Event, FinishReason};
 use crate::agent::executor::Executor;
 use crate::audit::record::{Body, Exit as RecordedExit};
+use crate::base::dollars::Dollars;
 use crate::chain::abort::StopCause;
-use crate::model::Recording;
+use crate::model::{Price, Recording};
 use crate::tools::execute::Outcome;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -104,7 +105,15 @@ fn the_fortieth_model_call_is_the_last() {
 #[test]
 fn each_budget_ends_the_run_and_is_named() {
     type Change = fn(&mut Rig);
-    let changes: [(Change, &str); 2] = [
+    let changes: [(Change, &str); 3] = [
+        (
+            |rig| {
+                rig.price =
+                    Some(Price { input: 1e6, output: 1e6, cache_read: None, cache_write: None });
+                rig.budget.cost = Some(Dollars::from_millionths(100_000_000));
+            },
+            "the cost budget of $100.00 is spent ($100.00)",
+        ),
         (|rig| rig.budget.tokens = Some(100), "limits.tokens"),
         (|rig| rig.budget.time = Some(Duration::ZERO), "limits.run_seconds"),
     ];

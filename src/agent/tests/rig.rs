@@ -21,8 +21,8 @@ use crate::chain::cell::CellBase;
 use crate::chain::permission::{Permission, Prompter};
 use crate::chain::subject::Setting;
 use crate::model::{
-    Endpoint, HttpOptions, Model, ModelChoice, ModelConfig, ProviderTable, Recording, RetryPolicy,
-    Timer,
+    Endpoint, HttpOptions, Model, ModelChoice, ModelConfig, Price, ProviderTable, Recording,
+    RetryPolicy, Timer,
 };
 use crate::policy::{self, Places};
 use crate::sandbox::{Identity, Namespaces};
@@ -44,6 +44,7 @@ use std::time::Duration;
 pub(super) struct Rig {
     pub(super) place: tempfile::TempDir,
     pub(super) budget: Budget,
+    pub(super) price: Option<Price>,
     pub(super) context_window: Option<u64>,
     pub(super) max_tokens: u32,
     pub(super) shows_pieces: bool,
@@ -70,6 +71,7 @@ impl Rig {
         Self {
             place: tempfile::tempdir().unwrap(),
             budget: Budget::default(),
+            price: None,
             context_window: None,
             max_tokens: 1_000,
             shows_pieces: false,
@@ -245,6 +247,7 @@ impl Rig {
             tool_calls: crate::model::ToolCallStyle::Native,
             context_window: self.context_window,
             native_search: false,
+            price: self.price,
             budget: self.budget,
             retry: RetryPolicy {
                 timer: Timer::Noted(Arc::clone(&self.delays)),

@@ -89,6 +89,9 @@ pub struct End {
     pub rejected: u64,
     /// Input and output tokens.
     pub tokens: (u64, u64),
+    /// What they cost in millionths of a dollar, if the price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_millionths: Option<u64>,
     /// What went wrong, if something did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Untrusted>,

@@ -12,7 +12,7 @@ use crate::call::ToolCall;
 use crate::chain::verdict::{Verdict, reason};
 use crate::model::{Abort, Model, ModelError, Shown, Usage};
 use review::{Opinion, Review};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The reviewing model and its settings.
@@ -24,6 +24,8 @@ pub struct Guardian {
     pub time_max: Option<Duration>,
     /// Whether a failed review asks a person instead of refusing. Nobody there = refused.
     pub ask_on_failure: bool,
+    /// What reviews have used.
+    used: Arc<Mutex<Usage>>,
 }
 
 /// Why there is no review. The code is stable.
@@ -33,6 +35,18 @@ struct Failure {
 }
 
 impl Guardian {
+    /// A guardian that refuses where its model fails.
+    #[must_use]
+    pub fn new(model: Arc<Model>, time_max: Option<Duration>) -> Self {
+        Self { model, time_max, ask_on_failure: false, used: Arc::default() }
+    }
+
+    /// What reviews have used since this was last asked, as far as the answers told.
+    #[must_use]
+    pub fn take_used(&self) -> Usage {
+        std::mem::take(&mut *self.used.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Asks for a review of `call`; `task` is what the user wrote.
     pub async fn review(
         &self,
@@ -51,6 +65,9 @@ impl Guardian {
             Ok(Err(error)) => (Err(model_failure(&error)), Usage::default()),
             Err(_elapsed) => (Err(too_late(time_max)), Usage::default()),
         };
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        *used = used.plus(usage);
+        drop(used);
         let verdict = self.verdict(&result);
         let record = self.record(call, (&result, &verdict), usage, start.elapsed());
         (verdict, record)
@@ -133,7 +150,7 @@ mod tests {
         let config = ModelConfig::Script { name: "test".into(), text: script.into() };
         let model = Arc::new(Model::connect(config).unwrap());
         let time_max = Some(Duration::from_millis(50));
-        let guardian = Guardian { model, time_max, ask_on_failure };
+        let guardian = Guardian { ask_on_failure, ..Guardian::new(model, time_max) };
         let arguments =
             BashArguments { command: "ls".into(), cwd: None, timeout_ms: None, background: None };
         let call = ToolCall {

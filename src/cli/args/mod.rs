@@ -8,6 +8,7 @@ pub use policy::*;
 pub use records::*;
 
 use super::completion;
+use crate::base::dollars::Dollars;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -217,6 +218,10 @@ pub struct BehaviourArgs {
     /// again before the run ends (exit 15). Default 3; 0 never ends it.
     #[arg(long, value_name = "N")]
     pub max_repeats: Option<u32>,
+    /// Most that the model calls may cost, in dollars by the provider table's prices: no further request
+    /// is sent once it is reached (exit 14). A model without a known price is refused then.
+    #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
+    pub max_cost: Option<Dollars>,
     /// Never ask: what needs a person is denied.
     #[arg(long)]
     pub headless: bool,
@@ -230,6 +235,11 @@ pub struct BehaviourArgs {
     /// With --output stream-json: leave out content, keep decisions.
     #[arg(long)]
     pub no_content: bool,
+}
+
+fn dollars(text: &str) -> Result<Dollars, String> {
+    let number = text.parse().ok().and_then(Dollars::limit);
+    number.ok_or_else(|| "give an amount of dollars, such as 2.5".to_owned())
 }
 
 /// What every command that starts an agent takes.

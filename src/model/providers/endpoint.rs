@@ -2,6 +2,7 @@
 //! read by the adapters.
 
 use super::names::bare_name;
+use crate::base::dollars::Dollars;
 use crate::model::message::{Thinking, ThinkingLevel, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -75,10 +76,10 @@ pub struct Price {
 }
 
 impl Price {
-    /// What `usage` costs, in dollars.
+    /// What `usage` costs.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
-    pub fn cost(&self, usage: &Usage) -> f64 {
+    pub fn cost(&self, usage: &Usage) -> Dollars {
         let cached = usage.cache_read.saturating_add(usage.cache_write);
         let parts = [
             (usage.input.saturating_sub(cached), self.input),
@@ -86,7 +87,9 @@ impl Price {
             (usage.cache_read, self.cache_read.unwrap_or(self.input)),
             (usage.cache_write, self.cache_write.unwrap_or(self.input)),
         ];
-        parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum::<f64>() / 1e6
+        Dollars::at_least(
+            parts.iter().map(|(tokens, price)| *tokens as f64 * price).sum::<f64>() / 1e6,
+        )
     }
 }
 

@@ -328,6 +328,6 @@ mod tests {
             cache_write: 100_000,
             estimated: false,
         };
-        assert!((price.cost(&usage) - (5.0 + 10.0 + 0.4 + 1.0)).abs() < 1e-9);
+        assert_eq!(price.cost(&usage).to_string(), "$16.40", "5.0 + 10.0 + 0.4 + 1.0");
     }
 }

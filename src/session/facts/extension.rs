@@ -30,6 +30,8 @@ pub enum Extension {
     SubAgentStarted(SubAgentStarted),
     /// A sub-agent ended.
     SubAgentFinished(SubAgentFinished),
+    /// What a model call cost.
+    Cost(Cost),
     /// A command began to run in the background.
     JobStarted(JobStarted),
     /// A background job ended.
@@ -211,6 +213,17 @@ pub struct SubAgentFinished {
     pub usage: Counters,
 }
 
+/// What a model call of a run cost, the reviewing model's too: by the price that was known when it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cost {
+    /// The operation in which it was made.
+    pub operation_id: Id,
+    /// Millionths of a dollar.
+    #[serde(deserialize_with = "read::safe_integer")]
+    pub millionths: u64,
+}
+
 /// A command began to run in the background. Its call has its result at once; what the job does ends with
 /// [`JobEnded`], or with the process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -263,6 +276,13 @@ pub struct FinalStatistics {
     pub denied: u64,
     /// Tokens of all its attempts.
     pub usage: Counters,
+    /// What they cost in millionths of a dollar, if the price is known.
+    #[serde(
+        default,
+        deserialize_with = "read::present_integer",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub cost_millionths: Option<u64>,
     /// Wall time in milliseconds.
     #[serde(deserialize_with = "read::safe_integer")]
     pub duration_ms: u64,

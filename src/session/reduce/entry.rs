@@ -9,7 +9,7 @@ use crate::session::facts::{
     AssistantEntry, Entry, StartedResult, StepKind, SyntheticEntry, ToolResultEntry,
 };
 use crate::session::state::{
-    CallProgress, OpenTurn, Operation, Placed, StepStatus, ToolState, ToolStatus,
+    CallProgress, OpenTurn, Operation, Placed, Spent, StepStatus, ToolState, ToolStatus,
 };
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,10 +17,14 @@ use std::sync::Arc;
 impl Reducer {
     pub(super) fn apply_entry(&mut self, id: &Id, entry: &Entry) -> Result<IdUse, Fault> {
         match entry {
-            Entry::User(_) => self.require_fresh(id)?,
+            Entry::User(_) => {
+                self.require_fresh(id)?;
+                self.state.spent.push((id.clone(), Spent::default()));
+            }
             Entry::Assistant(answer) => {
                 self.require_fresh(id)?;
                 self.settle(id, answer)?;
+                self.state.spend(|spent| spent.answers += 1);
             }
             Entry::ToolResult(result) => self.complete(id, result)?,
             Entry::Synthetic(result) => self.answer_unstarted(result)?,

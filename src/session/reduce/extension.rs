@@ -3,6 +3,7 @@
 use super::Reducer;
 use super::corruption::{Fault, require};
 use super::index::IdUse;
+use crate::base::dollars::Dollars;
 use crate::base::ids::Id;
 use crate::session::facts::extension::{
     Extension, Injected, JobEnded, JobStarted, SubAgentFinished, SubAgentStarted,
@@ -33,6 +34,7 @@ impl Reducer {
                     Fault::reference("`toolStartedId` is not the start of a tool")
                 })?;
                 self.state.extension.denials.push(denial.clone());
+                self.state.spend(|spent| spent.calls = spent.calls.saturating_sub(1));
             }
             Extension::Iteration(iteration) => {
                 self.index.operation(&iteration.operation_id)?;
@@ -40,10 +42,16 @@ impl Reducer {
                     Fault::reference("`stepId` is not a step")
                 })?;
                 self.state.extension.iterations.push(iteration.clone());
+                self.state.spend(|spent| spent.duration_ms += iteration.duration_ms);
             }
             Extension::Injected(injected) => self.inject(injected)?,
             Extension::SubAgentStarted(started) => self.start_sub_agent(started)?,
             Extension::SubAgentFinished(finished) => self.finish_sub_agent(finished)?,
+            Extension::Cost(cost) => {
+                self.index.operation(&cost.operation_id)?;
+                let cost = Dollars::from_millionths(cost.millionths);
+                self.state.spend(|spent| spent.cost = spent.cost.plus(cost));
+            }
             Extension::JobStarted(started) => self.start_job(started)?,
             Extension::JobEnded(ended) => self.end_job(ended)?,
             Extension::FinalStatistics(statistics) => {

@@ -186,6 +186,7 @@ impl Reducer {
         let position = run.tool_calls.len();
         run.tool_calls.push(tool_state(id, started));
         self.progress(assistant, started.tool_index, CallProgress::Started(position));
+        self.state.spend(|spent| spent.calls += 1);
         Ok(IdUse::ToolStart(number))
     }
 
@@ -286,6 +287,8 @@ impl Reducer {
         })?;
         let sum = self.state.usage.checked_add(usage.usage);
         self.state.usage = sum.ok_or_else(|| Fault::fact("a token sum passes 2^53-1"))?;
+        let tokens = usage.usage.input.saturating_add(usage.usage.output);
+        self.state.spend(|spent| spent.tokens = spent.tokens.saturating_add(tokens));
         Ok(IdUse::Fact)
     }
 }

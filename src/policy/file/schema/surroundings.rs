@@ -1,6 +1,7 @@
 //! `[env]`, `[limits]`, `[sandbox]` and `[audit]`: what a call runs in, and what is kept of it.
 
 use super::super::located::Located;
+use crate::base::dollars::Dollars;
 use schemars::JsonSchema;
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ pub struct LimitsSection {
     pub tool_calls: Option<Located<u64>>,
     /// Tokens, input and output, in one run.
     pub tokens: Option<Located<u64>>,
+    /// What the model calls of one run may cost, in dollars by the provider table's prices.
+    pub cost_dollars: Option<Located<Dollars>>,
     /// Wall time of one run, in seconds.
     pub run_seconds: Option<Located<u64>>,
     /// Depth of agents that start agents.
