@@ -103,6 +103,8 @@ pub enum Event {
     Retry {
         /// Number of the failed attempt, from 1.
         attempt: u32,
+        /// The stable code of the failure.
+        code: &'static str,
         /// Why it failed.
         cause: String,
         /// Wait before the next one, in milliseconds.
@@ -110,6 +112,8 @@ pub enum Event {
     },
     /// The conversation had to be mended before it was sent.
     Repair {
+        /// Which kind of repair, by its stable code.
+        code: &'static str,
         /// What was done.
         detail: String,
     },
@@ -255,33 +259,6 @@ pub struct RunResult {
     pub denials: Vec<Denial>,
     /// The exit code that goes with it.
     pub exit_code: u8,
-}
-
-impl Event {
-    /// The same event without content, so that a log of it holds decisions and no data.
-    #[must_use]
-    pub fn without_content(&self) -> Self {
-        let mut event = self.clone();
-        match &mut event {
-            Self::UserMessage { content }
-            | Self::TextDelta { content }
-            | Self::Thinking { content }
-            | Self::AssistantMessage { content, .. }
-            | Self::ToolResult { content, .. }
-            | Self::ToolCall { arguments: content, .. } => content.clear(),
-            Self::Result(result) => result.answer.clear(),
-            Self::Init { .. }
-            | Self::AgentsFile { .. }
-            | Self::Decision { .. }
-            | Self::Retry { .. }
-            | Self::Repair { .. }
-            | Self::JobEnded { .. }
-            | Self::Background { .. }
-            | Self::Usage { .. }
-            | Self::Compaction { .. } => {}
-        }
-        event
-    }
 }
 
 /// Who is told. Called on the loop's own thread, in order.

@@ -17,6 +17,7 @@ mod finish;
 mod iteration;
 mod jobs;
 pub mod prompt;
+mod quiet;
 pub mod settings;
 mod spending;
 mod tally;

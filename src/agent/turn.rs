@@ -121,14 +121,14 @@ impl Agent {
 
     /// Records and tells something that was done to a request. What is needed for every later request
     /// as well is told once.
-    pub(super) fn note_once(&mut self, code: &str, detail: String) -> Result<(), Fault> {
+    pub(super) fn note_once(&mut self, code: &'static str, detail: String) -> Result<(), Fault> {
         if self.repairs_told.insert(detail.clone()) {
             let record = RepairRecord {
                 code: Untrusted::new(code),
                 sentence: Untrusted::new(detail.as_str()),
             };
             self.parts.log.append(&Body::Repair(record)).map(drop)?;
-            self.tell(Event::Repair { detail });
+            self.tell(Event::Repair { code, detail });
         }
         Ok(())
     }
@@ -184,6 +184,7 @@ impl Agent {
             if let Some(delay) = failure.retry_in {
                 (listener.borrow_mut())(&Event::Retry {
                     attempt: failure.attempt,
+                    code: failure.error.code(),
                     cause: failure.error.to_string(),
                     delay_ms: milliseconds(delay),
                 });

@@ -127,12 +127,12 @@ impl Lines {
                         .paint(Tone::Dim, &crate::base::text::escape_keeping_lines(content)),
                 );
             }
-            Event::Retry { attempt, cause, delay_ms } => {
+            Event::Retry { attempt, code: _, cause, delay_ms } => {
                 let text =
                     format!("model attempt {attempt} failed: {cause}; next in {delay_ms} ms");
                 self.screen.err(&self.screen.paint(Tone::Weak, &text));
             }
-            Event::Repair { detail } => {
+            Event::Repair { code: _, detail } => {
                 self.screen
                     .err(&self.screen.paint(Tone::Dim, &format!("conversation mended: {detail}")));
             }

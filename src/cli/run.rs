@@ -43,8 +43,7 @@ enum Watching {
 }
 
 fn watching(behaviour: &BehaviourArgs) -> Watching {
-    if behaviour.output != Output::Text || behaviour.no_content || !std::io::stderr().is_terminal()
-    {
+    if behaviour.output != Output::Text || !std::io::stderr().is_terminal() {
         Watching::Nobody
     } else if std::io::stdout().is_terminal() {
         Watching::All
@@ -54,10 +53,10 @@ fn watching(behaviour: &BehaviourArgs) -> Watching {
 }
 
 fn carry_out(context: &Context, agent: AgentArgs, job: Job) -> Outcome {
-    let output = agent.behaviour.output;
+    let BehaviourArgs { output, no_content, .. } = agent.behaviour;
     let watching = watching(&agent.behaviour);
     let listener = match watching {
-        Watching::Nobody => progress::listener(context.screen, output, agent.behaviour.no_content),
+        Watching::Nobody => progress::listener(context.screen, output, no_content),
         Watching::Progress => live::listener(context.screen, Answers::Left, Opening::Shown),
         Watching::All => live::listener(context.screen, Answers::Shown, Opening::Shown),
     };
@@ -67,7 +66,13 @@ fn carry_out(context: &Context, agent: AgentArgs, job: Job) -> Outcome {
         Err(error) if output == Output::Text => return Err(error.into()),
         Err(error) => return failed_start(context, &error.into()),
     };
-    show(context, &result, output, watching)?;
+    match output {
+        Output::Json if no_content => context.screen.out(&json(&result.without_content())?),
+        Output::Json => context.screen.out(&json(&result)?),
+        // The last event was the result.
+        Output::StreamJson => {}
+        Output::Text => show_text(context, &result, watching),
+    }
     Ok(Exit::Command(result.exit_code))
 }
 
@@ -83,21 +88,6 @@ fn failed_start(context: &Context, error: &CommandError) -> Outcome {
     context.screen.out(&json(&object)?);
     tell(context.screen, error);
     Ok(error.exit())
-}
-
-fn show(
-    context: &Context,
-    result: &RunResult,
-    output: Output,
-    watching: Watching,
-) -> Result<(), CommandError> {
-    match output {
-        Output::Json => context.screen.out(&json(result)?),
-        // The last event was the result.
-        Output::StreamJson => {}
-        Output::Text => show_text(context, result, watching),
-    }
-    Ok(())
 }
 
 fn show_text(context: &Context, result: &RunResult, watching: Watching) {
@@ -125,6 +115,10 @@ fn show_text(context: &Context, result: &RunResult, watching: Watching) {
 /// The configuration that the flags describe.
 pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, RunError> {
     let AgentArgs { place, model, behaviour, keep_policy } = agent;
+    if behaviour.no_content && behaviour.output == Output::Text {
+        let why = "--no-content needs `run` or `resume` with --output stream-json or json";
+        return Err(RunError::Usage(why.to_owned()));
+    }
     let shows_pieces =
         behaviour.output == Output::StreamJson || watching(&behaviour) == Watching::All;
     let recording = model.record.as_deref().map(Recording::create).transpose()?;

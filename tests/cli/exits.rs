@@ -308,18 +308,63 @@ fn no_content_leaves_decisions_and_takes_every_word_of_the_data() {
     let turns = [
         json!({"thinking": "PRIVATE-THOUGHT", "text": "PRIVATE-WORDS", "calls": [
             {"name": "read", "arguments": {"path": "in.txt"}},
-            {"name": "bash", "arguments": {"command": "echo PRIVATE-ARGUMENT; cat /etc/shadow"}}]}),
+            {"name": "bash", "arguments": {"command": "echo PRIVATE-ARGUMENT"}},
+            {"name": "PRIVATE-TOOL", "arguments": {}},
+            {"name": "bash", "arguments": {"command": "cat PRIVATE-NAME", "cwd": "PRIVATE-PLACE"}},
+            {"name": "bash", "arguments": {"command": "cat /etc/shadow PRIVATE-REFUSED"}}]}),
+        json!({"error": {"status": 503, "message": "PRIVATE-SERVER"}}),
         answer("PRIVATE-ANSWER"),
     ];
     let open = rig.play(&turns, &[]).exits(10);
-    for word in ["FILE", "THOUGHT", "WORDS", "ARGUMENT", "ANSWER"] {
+    let words = [
+        "FILE", "THOUGHT", "WORDS", "ARGUMENT", "TOOL", "NAME", "PLACE", "REFUSED", "SERVER",
+        "ANSWER",
+    ];
+    for word in words {
         assert!(open.stdout.contains(&format!("PRIVATE-{word}")), "the control: {word}");
     }
     let closed = rig.play(&turns, &["--no-content"]).exits(10);
-    assert!(!closed.stdout.contains("PRIVATE"), "{}", closed.stdout);
-    assert!(!closed.stdout.contains("do the task"), "{}", closed.stdout);
+    for text in [&closed.stdout, &closed.stderr] {
+        assert!(!text.contains("PRIVATE") && !text.contains("do the task"), "{text}");
+    }
     let decisions = |done: &super::rig::Done| done.events_of("decision").len();
     assert_eq!(decisions(&closed), decisions(&open));
     assert_eq!(closed.events().len(), open.events().len());
     assert_eq!(closed.result()["denials"][0]["rule"], "system-secrets");
+    // Sizes are the same, and digests are those of the records.
+    let log = rig.records_of("decision");
+    let told = closed.events_of("tool_call");
+    let read = told.iter().find(|call| call["tool"] == "read").unwrap();
+    assert_eq!(read["arguments_digest"], log[0]["arguments_hash"]);
+    assert_eq!((&read["call"], &read["arguments_bytes"]), (&log[0]["call"], &json!(17)));
+    let outcomes = rig.records_of("outcome");
+    let result = closed.events_of("tool_result").into_iter().find(|event| event["tool"] == "read");
+    let result = result.unwrap();
+    assert_eq!(result["content_digest"], outcomes[0]["result"]);
+    assert_eq!((&result["content_bytes"], &result["status"]), (&json!(12), &json!("ok")));
+    assert_eq!(closed.result()["answer_bytes"], 14);
+    assert_eq!(closed.events_of("retry")[0]["code"], open.events_of("retry")[0]["code"]);
+}
+
+#[test]
+fn no_content_holds_for_the_one_object_and_for_errors_and_refuses_text() {
+    let rig = Rig::new();
+    let turns = [bash("echo PRIVATE"), json!({"expect": "other", "text": "never"})];
+    let run = |output: &str, more: &[&str]| {
+        let script = rig.script(&turns);
+        let work = rig.work();
+        let fixed = ["run", "--headless", "--output", output, "--model", &script];
+        let place = ["--workspace", work.to_str().unwrap(), "do the task"];
+        rig.stoplog(&[&fixed[..], more, &place].concat())
+    };
+    for output in ["json", "stream-json"] {
+        let open = run(output, &[]).exits(12);
+        assert!(open.stdout.contains("PRIVATE"), "the control: an error may show what was there");
+        let closed = run(output, &["--no-content"]).exits(12);
+        assert!(!closed.stdout.contains("PRIVATE"), "{}", closed.stdout);
+        let last: Value = serde_json::from_str(closed.stdout.lines().last().unwrap()).unwrap();
+        assert_eq!((&last["finish_reason"], &last["exit_code"]), (&json!("error"), &json!(12)));
+        assert!(last["error_bytes"].as_u64().unwrap() > 10 && last.get("error").is_none());
+    }
+    drop(run("text", &["--no-content"]).exits(2).says(&["--no-content needs"]));
 }

@@ -232,7 +232,8 @@ pub struct BehaviourArgs {
     /// What to print.
     #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORM")]
     pub output: Output,
-    /// With --output stream-json: leave out content, keep decisions.
+    /// With --output stream-json or json: leave out every word of the user, the model, tools, files and
+    /// servers; sizes, digests, identifiers, decisions and rules stay.
     #[arg(long)]
     pub no_content: bool,
 }
