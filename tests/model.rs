@@ -598,6 +598,43 @@ fn pings_are_life_and_silence_is_not() {
 }
 
 #[test]
+fn pings_without_an_answer_are_life_only_for_so_long() {
+    let ping =
+        |reply: Reply, _| reply.then_chunk(b": ping\n\n").then_pause(Duration::from_millis(20));
+    let piece = |text: &str| {
+        let piece = serde_json::json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+        format!("data: {piece}\n\n").into_bytes()
+    };
+    let slow = (0..12)
+        .fold(Reply::open_stream(), |reply, _| (0..5).fold(reply.then_chunk(&piece("x")), ping));
+    let slow = slow.then_chunk(Turn::text("end").chat_events().as_bytes());
+    let flood = (0..100)
+        .fold(Reply::open_stream(), |reply, _| reply.then_chunk(&b": ping\n\n".repeat(100)));
+    // Without the token counts and the end that come behind the finish reason.
+    let finished = Turn::text("whole").chat_events();
+    let finished = finished.split("data: {\"choices\":[],").next().unwrap();
+    let server = Server::start(vec![
+        (0..500).fold(Reply::open_stream(), ping),
+        flood.then_pause(Duration::from_secs(5)),
+        slow.then_bytes(b"0\r\n\r\n"),
+        (0..500).fold(Reply::open_stream().then_chunk(finished.as_bytes()), ping),
+    ]);
+    let table = ProviderTable::built_in().unwrap();
+    let choice = ModelChoice::parse("openai/scripted").unwrap();
+    let mut endpoint = table.resolve(&choice, Some(&server.base_url())).unwrap();
+    endpoint.stalled = Duration::from_millis(600);
+    let (key, options) = (None, HttpOptions::default());
+    let config = ModelConfig::Http { endpoint: Box::new(endpoint), key, options };
+    let model = Model::connect(config).unwrap();
+    let call = || block_on(async { model.call(&hello(), &mut |_| Shown::No, &Abort::new()).await });
+    let stalled = Err(ModelError::Stalled(Duration::from_millis(600)));
+    assert_eq!(call(), stalled);
+    assert_eq!(call(), stalled, "silence behind pings, too");
+    assert_eq!(call().unwrap().content, format!("{}end", "x".repeat(12)), "words are progress");
+    assert_eq!(call().unwrap().content, "whole", "pings behind the finish reason hold nothing up");
+}
+
+#[test]
 fn empty_and_invalid_answers_are_failed_attempts() {
     let error_event = b"data: {\"error\":{\"code\":502,\"message\":\"upstream\"},\"choices\":[{\"finish_reason\":\"error\"}]}\n\n";
     for (reply, code) in [

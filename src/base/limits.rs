@@ -26,6 +26,9 @@ pub const MODEL_RETRY_DELAY: Duration = Duration::from_millis(1_000);
 pub const MODEL_RETRY_DELAY_MAX: Duration = Duration::from_secs(60);
 /// Silence on a model's stream after which the attempt fails; pings count as life.
 pub const MODEL_IDLE_MAX: Duration = Duration::from_secs(90);
+/// Time in which a model's stream shows nothing but signs of life (pings) after which the attempt fails: as
+/// long as an answer that is not streamed may take, since a stream without a word tells no more.
+pub const MODEL_STALLED_MAX: Duration = Duration::from_secs(600);
 /// Longest wait for an answer that is not streamed: nothing shows that the model still works on it.
 pub const MODEL_WHOLE_ANSWER_MAX: Duration = Duration::from_secs(600);
 /// Longest time to connect to a model server.
@@ -36,7 +39,7 @@ pub const MODEL_EVENT_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const MODEL_ERROR_BYTES_MAX: usize = 64 * 1024;
 /// Bytes of all headers of a model server's answer; servers send a few thousand.
 pub const MODEL_HEADER_BYTES_MAX: usize = 64 * 1024;
-/// Silence after the finish reason that ends a model's stream: all that is missing is the token count.
+/// Time after the finish reason that ends a model's stream: all that is missing is the token count.
 pub const MODEL_AFTER_FINISH_MAX: Duration = Duration::from_secs(5);
 /// Time to read the end of a finished stream, so that its connection can be used again.
 pub const MODEL_DRAIN_MAX: Duration = Duration::from_millis(100);

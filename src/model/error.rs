@@ -54,6 +54,13 @@ pub enum ModelError {
     /// Nothing came for too long.
     #[error("the model server sent nothing for {} s; run again, or raise `idle_seconds`", .0.as_secs_f64())]
     Idle(Duration),
+    /// Signs of life came for too long, and nothing of an answer.
+    #[error(
+        "the model server sent nothing of an answer for {} s, only signs of life; run again, or raise \
+         `stalled_seconds`",
+        .0.as_secs_f64()
+    )]
+    Stalled(Duration),
     /// More came than is accepted.
     #[error("the model server sent more than {limit} bytes in one {what}; the answer was dropped")]
     TooLarge {
@@ -227,6 +234,7 @@ impl ModelError {
             | Self::InvalidAnswer { .. }
             | Self::CutStream
             | Self::Idle(_)
+            | Self::Stalled(_)
             | Self::Empty
             | Self::FinishedWithError(_) => true,
             Self::Status(error) => match error.kind {
@@ -293,6 +301,7 @@ impl ModelError {
             Self::InvalidAnswer { .. } => "model-invalid-answer",
             Self::CutStream => "model-cut-stream",
             Self::Idle(_) => "model-idle",
+            Self::Stalled(_) => "model-stalled",
             Self::TooLarge { .. } => "model-too-large",
             Self::Empty => "model-empty",
             Self::FinishedWithError(_) => "model-finished-with-error",

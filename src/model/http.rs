@@ -24,7 +24,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whether a proxy stands between stoplog and the provider.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -166,12 +166,20 @@ impl HttpModel {
     ) -> Result<Answer, ModelError> {
         let mut stream = StreamReader::new(&self.endpoint, MODEL_EVENT_BYTES_MAX);
         let mut broken = None;
+        let mut moved = Instant::now();
         while !stream.is_done() && broken.is_none() {
-            let idle =
-                if stream.has_finish() { MODEL_AFTER_FINISH_MAX } else { self.endpoint.idle };
-            match self.next_bytes(&mut response, idle).await {
+            let (idle, most) = if stream.has_finish() {
+                (MODEL_AFTER_FINISH_MAX, MODEL_AFTER_FINISH_MAX)
+            } else {
+                (self.endpoint.idle, self.endpoint.stalled)
+            };
+            match self.bytes_within(&mut response, idle, (moved, most)).await {
                 Ok(Some(bytes)) => {
+                    let before = stream.state();
                     let events = stream.push(&bytes).map_err(|error| self.without_key(error))?;
+                    if stream.state() != before {
+                        moved = Instant::now();
+                    }
                     tell(events, on_event);
                 }
                 Ok(None) => break,
@@ -213,13 +221,33 @@ impl HttpModel {
         limit: usize,
     ) -> Result<Vec<u8>, ModelError> {
         let mut body = Vec::new();
-        while let Some(bytes) = self.next_bytes(&mut response, self.endpoint.idle).await? {
+        let within = (Instant::now(), MODEL_WHOLE_ANSWER_MAX);
+        while let Some(bytes) = self.bytes_within(&mut response, self.endpoint.idle, within).await?
+        {
             if body.len() + bytes.len() > limit {
                 return Err(ModelError::TooLarge { what: "answer", limit });
             }
             body.extend_from_slice(&bytes);
         }
         Ok(body)
+    }
+
+    /// The next bytes, if they come within `idle` and before so much time has passed since a moment: a
+    /// server that keeps a connection alive must not hold a run for ever.
+    async fn bytes_within(
+        &self,
+        response: &mut reqwest::Response,
+        idle: Duration,
+        (since, most): (Instant, Duration),
+    ) -> Result<Option<impl AsRef<[u8]> + std::ops::Deref<Target = [u8]> + use<>>, ModelError> {
+        let left = most.saturating_sub(since.elapsed());
+        if left.is_zero() {
+            return Err(ModelError::Stalled(most));
+        }
+        match self.next_bytes(response, idle.min(left)).await {
+            Err(ModelError::Idle(_)) if left < idle => Err(ModelError::Stalled(most)),
+            other => other,
+        }
     }
 
     /// The next bytes, whatever they are: a ping is life as well.
@@ -258,7 +286,8 @@ impl HttpModel {
     /// The beginning of an error document; its end, and errors on the way, do not matter.
     async fn read_error_body(&self, mut response: reqwest::Response) -> Vec<u8> {
         let mut body = Vec::new();
-        while let Ok(Some(bytes)) = self.next_bytes(&mut response, MODEL_AFTER_FINISH_MAX).await {
+        let (idle, since) = (MODEL_AFTER_FINISH_MAX, Instant::now());
+        while let Ok(Some(bytes)) = self.bytes_within(&mut response, idle, (since, idle)).await {
             body.extend_from_slice(&bytes);
             if body.len() > MODEL_ERROR_BYTES_MAX {
                 body.truncate(MODEL_ERROR_BYTES_MAX);

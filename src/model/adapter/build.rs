@@ -218,6 +218,11 @@ impl AnswerBuilder {
         });
     }
 
+    /// How much of an answer there is; grows with every piece of it.
+    pub(crate) const fn size(&self) -> usize {
+        self.bytes
+    }
+
     fn count(&mut self, piece: &str) -> Result<(), ModelError> {
         self.count_bytes(piece.len())
     }

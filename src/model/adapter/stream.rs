@@ -45,6 +45,11 @@ impl StreamReader {
         self.progress == Progress::Done
     }
 
+    /// How far the answer is: this changes with every piece of it and with the reason for its end.
+    pub(crate) const fn state(&self) -> (usize, bool) {
+        (self.answer.size(), self.answer.has_finish())
+    }
+
     /// Whether the provider has said why the answer ends.
     pub(crate) const fn has_finish(&self) -> bool {
         self.answer.has_finish()

@@ -124,6 +124,8 @@ pub struct Endpoint {
     pub reasoning_field: Option<String>,
     /// Silence after which an attempt fails.
     pub idle: Duration,
+    /// Time with signs of life and nothing of an answer after which an attempt fails; at least `idle`.
+    pub stalled: Duration,
     /// Tokens of the model's window, if known.
     pub context_window: Option<u64>,
     /// The model's price, if known.

@@ -6,7 +6,7 @@ mod names;
 
 pub use endpoint::{AdapterKind, Endpoint, Price, Temperature, ThinkingStyle, TokenKey};
 
-use crate::base::limits::MODEL_IDLE_MAX;
+use crate::base::limits::{MODEL_IDLE_MAX, MODEL_STALLED_MAX};
 use crate::model::error::ModelError;
 use names::Traits;
 use serde::{Deserialize, Serialize};
@@ -66,6 +66,9 @@ pub struct Provider {
     /// Seconds of silence after which an attempt fails.
     #[serde(default)]
     pub idle_seconds: Option<u64>,
+    /// Seconds with signs of life and nothing of an answer after which an attempt fails.
+    #[serde(default)]
+    pub stalled_seconds: Option<u64>,
     /// Facts by model name.
     #[serde(default)]
     pub models: BTreeMap<String, ModelFacts>,
@@ -178,6 +181,9 @@ impl ProviderTable {
         let base_url = base_url.unwrap_or(&provider.base_url).to_owned();
         let traits = Traits::of(&choice.provider, provider.adapter, &choice.model);
         let sends = facts.temperature.or(provider.temperature).unwrap_or(traits.temperature);
+        let seconds = |given: Option<u64>, otherwise| given.map_or(otherwise, Duration::from_secs);
+        let idle = seconds(provider.idle_seconds, MODEL_IDLE_MAX);
+        let stalled = seconds(provider.stalled_seconds, MODEL_STALLED_MAX);
         Ok(Endpoint {
             provider: choice.provider.clone(),
             model: choice.model.clone(),
@@ -192,7 +198,8 @@ impl ProviderTable {
             thinking: facts.thinking.or(provider.thinking).unwrap_or(traits.thinking),
             temperature: if sends { Temperature::Send } else { Temperature::Omit },
             reasoning_field: provider.reasoning_field.clone(),
-            idle: provider.idle_seconds.map_or(MODEL_IDLE_MAX, Duration::from_secs),
+            idle,
+            stalled: stalled.max(idle),
             context_window: facts.context_window,
             price: facts.price,
         })
@@ -291,6 +298,7 @@ mod tests {
             headers = { x-team = "a" }
             temperature = false
             idle_seconds = 7
+            stalled_seconds = 70
             [providers.mine.models."org/small"]
             context_window = 4096
             temperature = true
@@ -302,6 +310,7 @@ mod tests {
         assert_eq!(endpoint.context_window, Some(4096));
         assert_eq!(endpoint.temperature, Temperature::Send);
         assert_eq!(endpoint.idle, Duration::from_secs(7));
+        assert_eq!(endpoint.stalled, Duration::from_secs(70));
         assert_eq!(endpoint.token_key, TokenKey::MaxTokens);
         let other = table.resolve(&ModelChoice::parse("mine/b").unwrap(), None).unwrap();
         assert_eq!(other.temperature, Temperature::Omit);

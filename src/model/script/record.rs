@@ -41,7 +41,7 @@ fn error_line(error: &ModelError) -> Option<Map<String, Value>> {
         ModelError::Transport { problem, .. } => kind("transport", problem),
         ModelError::InvalidAnswer { problem } => kind("invalid_answer", problem),
         ModelError::TooLarge { .. } => kind("invalid_answer", &error.to_string()),
-        ModelError::Idle(_) => kind("idle", ""),
+        ModelError::Idle(_) | ModelError::Stalled(_) => kind("idle", ""),
         ModelError::CutStream => json!({"cut": true}),
         ModelError::Empty => json!({}),
         ModelError::FinishedWithError(_) => json!({"finish": "error"}),
