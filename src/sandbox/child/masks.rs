@@ -17,7 +17,7 @@ use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Mask, MaskKind, MaskPattern};
 use super::grants::{Granted, covering, is_directory, real_path};
 use super::search::{Found, search};
-use super::view::{attach, copy_tree};
+use super::tree::{attach, copy_tree};
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, mkdirat, openat2, symlinkat};
 use rustix::io::Errno;

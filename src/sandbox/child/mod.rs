@@ -7,6 +7,7 @@ mod attendant;
 mod confine;
 mod delegation;
 mod grants;
+mod ground;
 mod groups;
 mod init;
 mod landlock;
@@ -18,6 +19,7 @@ mod privileges;
 mod search;
 mod sentinel;
 mod sweep;
+mod tree;
 mod view;
 
 use super::enforced::{AtStep, SetupFailed, Step};

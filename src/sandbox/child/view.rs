@@ -7,36 +7,29 @@ use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{GrantAccess, SandboxSpec, ScratchFile};
 use super::super::sys;
 use super::grants::{self, Granted, covering, open_path};
+use super::ground::{Ground, make};
 use super::landlock::{Rights, Rule};
 use super::masks::{self, WatchedName};
 use super::numbers;
 use super::privileges::Ids;
+use super::tree::{attributes, copy_tree, new_file_system};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxFlags, chownat, fchmod, mkdirat,
-    mknodat, openat, openat2, readlinkat, statx, symlinkat,
+    AtFlags, CWD, Mode, OFlags, StatxFlags, chownat, mkdirat, openat, readlinkat, statx, symlinkat,
 };
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
-    OpenTreeFlags, UnmountFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen,
-    mount_change, move_mount, open_tree, unmount,
+    MountAttrFlags, MountPropagationFlags, MoveMountFlags, UnmountFlags, mount_change, move_mount,
+    unmount,
 };
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Component, Path, PathBuf};
-use std::rc::Rc;
+use std::path::{Path, PathBuf};
 
 /// Devices that every program may use.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Largest content of the file system that holds `/tmp`, `/dev/shm` and scratch directories.
-const MEMORY_FILES_BYTES: &str = "2147483648";
-/// Most names on it: each takes a kilobyte of the kernel's memory that the size does not count.
-const MEMORY_FILES_NAMES: &str = "200000";
 /// Links that may be followed while one grant's path is spelled out; the kernel's own bound.
 const LINKS_MAX: usize = 40;
 
@@ -48,16 +41,6 @@ pub(super) struct View {
     pub(super) masked: u32,
     /// Protected names that do not exist.
     pub(super) watched: Vec<WatchedName>,
-}
-
-/// The file system in memory that is under everything, and the cell's root on it.
-pub(super) struct Ground {
-    memory: OwnedFd,
-    root: OwnedFd,
-    grants: Vec<Granted>,
-    /// Directories in memory that are this process's alone until the program starts, by their path in
-    /// the root: what is made in them needs no second look.
-    own: RefCell<BTreeMap<PathBuf, Rc<OwnedFd>>>,
 }
 
 /// Builds the view and makes it this process's root.
@@ -84,47 +67,6 @@ pub(super) fn make_file(directory: impl AsFd, file: &ScratchFile) -> io::Result<
     let mut made = File::from(openat(directory, name, flags, Mode::from_raw_mode(0o644))?);
     made.write_all(file.content.as_bytes())?;
     Ok(made.into())
-}
-
-/// A mount's attributes for an access. Set-user-id programs and devices never work.
-fn attributes(access: GrantAccess) -> MountAttrFlags {
-    let mut flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    if !access.writes() {
-        flags |= MountAttrFlags::MOUNT_ATTR_RDONLY;
-    }
-    if !access.executes() {
-        flags |= MountAttrFlags::MOUNT_ATTR_NOEXEC;
-    }
-    flags
-}
-
-/// A detached copy of a tree, with attributes.
-pub(super) fn copy_tree(
-    from: impl AsFd,
-    path: &Path,
-    flags: MountAttrFlags,
-    recursive: bool,
-) -> io::Result<OwnedFd> {
-    let mut open = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    if path.as_os_str().is_empty() {
-        open |= OpenTreeFlags::AT_EMPTY_PATH;
-    }
-    if recursive {
-        open |= OpenTreeFlags::AT_RECURSIVE;
-    }
-    let tree = open_tree(from, path, open)?;
-    if !flags.is_empty() {
-        sys::mount_setattr(tree.as_fd(), flags.bits().into(), recursive)?;
-    }
-    Ok(tree)
-}
-
-/// Attaches a detached tree on an opened place.
-pub(super) fn attach(tree: &OwnedFd, place: impl AsFd) -> io::Result<()> {
-    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    Ok(move_mount(tree, "", place, "", flags)?)
 }
 
 /// A tree for each grant; `None` where the tree of an outer one shows the same.
@@ -174,68 +116,7 @@ fn device_sources() -> Result<Vec<OwnedFd>, SetupFailed> {
     DEVICES.iter().map(source).collect()
 }
 
-/// Mounts the memory file system over the old root, and the new root in it.
-fn ground(grants: &[Granted]) -> io::Result<(OwnedFd, OwnedFd)> {
-    let bounds =
-        [("size", MEMORY_FILES_BYTES), ("nr_inodes", MEMORY_FILES_NAMES), ("mode", "0755")];
-    let flags = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
-    let memory = new_file_system("tmpfs", &bounds, flags)?;
-    let whole = grants.iter().find(|granted| granted.real == Path::new("/"));
-    let whole = whole
-        .map(|granted| copy_tree(&granted.node, Path::new(""), attributes(granted.access), true))
-        .transpose()?;
-    move_mount(&memory, "", CWD, "/", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    mkdirat(&memory, "root", Mode::from_raw_mode(0o755))?;
-    let root = match whole {
-        Some(root) => root,
-        None => copy_tree(&memory, Path::new("root"), MountAttrFlags::empty(), false)?,
-    };
-    move_mount(&root, "", &memory, "root", MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    Ok((memory, root))
-}
-
-fn new_file_system(
-    kind: &str,
-    options: &[(&str, &str)],
-    flags: MountAttrFlags,
-) -> io::Result<OwnedFd> {
-    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
-    for (name, value) in options {
-        fsconfig_set_string(&context, *name, *value)?;
-    }
-    fsconfig_create(&context)?;
-    Ok(fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, flags)?)
-}
-
 impl Ground {
-    fn new(grants: Vec<Granted>) -> io::Result<Self> {
-        let (memory, root) = ground(&grants)?;
-        let mut own = BTreeMap::new();
-        if grants.first().is_none_or(|granted| granted.real != Path::new("/")) {
-            own.insert(PathBuf::from("/"), Rc::new(root.try_clone()?));
-        }
-        Ok(Self { memory, root, grants, own: RefCell::new(own) })
-    }
-
-    /// A copy of a new directory of the memory file system, writable by the cell.
-    fn memory_directory(&self, name: &str, ids: Option<Ids>) -> io::Result<OwnedFd> {
-        mkdirat(&self.memory, name, Mode::from_raw_mode(0o700))?;
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = if ids.is_some() { 0o700 } else { 0o1777 };
-        let directory = openat(
-            &self.memory,
-            name,
-            OFlags::RDONLY | OFlags::DIRECTORY | flags & !OFlags::PATH,
-            Mode::empty(),
-        )?;
-        fchmod(&directory, Mode::from_raw_mode(mode))?;
-        if let Some((uid, gid)) = ids.map(Ids::owner) {
-            rustix::fs::fchown(&directory, Some(uid), Some(gid))?;
-        }
-        let flags = attributes(GrantAccess::ReadWriteExecute);
-        copy_tree(&self.memory, Path::new(name), flags, false)
-    }
-
     /// `/tmp` and `/var/tmp`.
     fn temporary(&self, tmp: Option<OwnedFd>) -> io::Result<()> {
         let tmp = match tmp {
@@ -262,7 +143,7 @@ impl Ground {
                 rustix::fs::fchown(&made, Some(uid), Some(gid))?;
             }
             self.attach(&tree, path, true)?;
-            self.own.borrow_mut().insert(path.clone(), Rc::new(tree));
+            self.keep_own(path, tree);
         }
         Ok(())
     }
@@ -300,83 +181,6 @@ impl Ground {
             path = crate::base::paths::normalise(parent, &target).join(rest);
         }
         Err(io::Error::from_raw_os_error(libc::ELOOP))
-    }
-
-    /// Attaches a tree at a path of the new root, making what is missing on the way.
-    fn attach(&self, tree: &OwnedFd, path: &Path, directory: bool) -> io::Result<()> {
-        let own = path.parent().and_then(|parent| self.own_directory(parent));
-        let attached = match own.zip(path.file_name()) {
-            Some((parent, name)) => {
-                match make(&*parent, Path::new(name), directory) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-                move_mount(tree, "", &*parent, name, flags).map_err(io::Error::from)
-            }
-            None => attach(tree, self.place(path, directory)?),
-        };
-        // What was opened there before lies under the tree now.
-        self.own.borrow_mut().retain(|own, _| !own.starts_with(path));
-        attached
-    }
-
-    /// Opens a directory that is this process's alone, making it and those above; `None` where
-    /// something else is there already.
-    fn own_directory(&self, path: &Path) -> Option<Rc<OwnedFd>> {
-        if let Some(own) = self.own.borrow().get(path) {
-            return Some(Rc::clone(own));
-        }
-        let name = Path::new(path.file_name()?);
-        let parent = self.own_directory(path.parent()?)?;
-        make(&*parent, name, true).ok()?;
-        let made = Rc::new(self.open_place(&parent, name).ok()?);
-        self.own.borrow_mut().insert(path.to_owned(), Rc::clone(&made));
-        Some(made)
-    }
-
-    /// Opens a directory of the new root, making what is missing on the way.
-    fn directory(&self, path: &Path) -> io::Result<Rc<OwnedFd>> {
-        match self.own_directory(path) {
-            Some(own) => Ok(own),
-            None => self.place(path, true).map(Rc::new),
-        }
-    }
-
-    /// Opens a place in the new root, making what is missing on the way. No link is followed.
-    fn place(&self, path: &Path, directory: bool) -> io::Result<OwnedFd> {
-        let relative = beneath_root(path);
-        match self.open_place(&self.root, relative) {
-            Err(Errno::NOENT) => self.make_place(relative, directory),
-            other => Ok(other?),
-        }
-    }
-
-    fn open_place(&self, from: &OwnedFd, path: &Path) -> rustix::io::Result<OwnedFd> {
-        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        openat2(from, path, flags, Mode::empty(), resolve)
-    }
-
-    fn make_place(&self, relative: &Path, directory: bool) -> io::Result<OwnedFd> {
-        let mut at = self.open_place(&self.root, Path::new("."))?;
-        let mut names = relative.components().peekable();
-        while let Some(Component::Normal(name)) = names.next() {
-            let last = names.peek().is_none();
-            let name = Path::new(name);
-            let opened = match self.open_place(&at, name) {
-                Err(Errno::NOENT) => {
-                    match make(&at, name, !last || directory) {
-                        // Another cell with the same private directory was first.
-                        Ok(()) | Err(Errno::EXIST) => self.open_place(&at, name),
-                        Err(error) => Err(error),
-                    }
-                }
-                other => other,
-            };
-            at = opened?;
-        }
-        Ok(at)
     }
 
     /// A device directory with nothing that reaches a terminal or hardware.
@@ -471,24 +275,6 @@ fn let_go_of_the_host(root: &OwnedFd) -> Result<(), SetupFailed> {
         return Err(SetupFailed::because(Step::Root, "a file tree of the host is still over it"));
     }
     Ok(())
-}
-
-/// Makes a place for a mount: an empty directory or file.
-fn make(parent: impl AsFd, name: &Path, directory: bool) -> rustix::io::Result<()> {
-    if directory {
-        mkdirat(parent, name, Mode::from_raw_mode(0o755))
-    } else {
-        mknodat(parent, name, FileType::RegularFile, Mode::from_raw_mode(0o444), 0)
-    }
-}
-
-/// An absolute path from the root.
-fn beneath_root(path: &Path) -> &Path {
-    match path.strip_prefix("/") {
-        Ok(relative) if !relative.as_os_str().is_empty() => relative,
-        Ok(_) => Path::new("."),
-        Err(_) => path,
-    }
 }
 
 /// Rules for what the view adds to the grants.
