@@ -97,8 +97,8 @@ fn stand_apart() -> Result<(), SetupFailed> {
     rustix::process::chdir("/").at(Step::Session)
 }
 
-/// A network namespace that is made while this process waits: it takes a tenth of a launch, and most
-/// cells have no network. The monitor needs none of its own.
+/// A network namespace that is made, and its loopback device switched on, while this process waits: it
+/// takes a tenth of a launch, and most cells have no network. The monitor needs none of its own.
 struct EarlyNetwork {
     /// The way back to the host's network; `None` = this process is in it.
     host: Option<OwnedFd>,
@@ -121,6 +121,10 @@ impl EarlyNetwork {
             .then(|| std::fs::File::open("/proc/self/ns/net").ok().map(OwnedFd::from))
             .flatten();
         let made = host.filter(|_| unshare(CloneFlags::CLONE_NEWNET).is_ok());
+        if made.is_some() {
+            // What fails here fails again, and is told, in the cell's first process.
+            sys::loopback_up().ok();
+        }
         Self { host: made }
     }
 

@@ -11,6 +11,8 @@ use rustix::fs::{
     AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with, statat,
 };
 use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,13 +38,22 @@ impl Sentinel {
 
     /// Moves what exists now aside. Called when no process of the cell lives.
     pub(super) fn move_aside(&self, quarantine: Option<&Path>) -> Vec<ProtectedName> {
-        self.watched.iter().filter_map(|watched| move_one(watched, quarantine)).collect()
+        let mut roots = Roots::new();
+        let watched = self.watched.iter();
+        watched.filter_map(|watched| move_one(watched, &mut roots, quarantine)).collect()
     }
 }
 
+/// Grants that are open: most names are watched below one.
+type Roots = BTreeMap<PathBuf, OwnedFd>;
+
 /// `None` when the name still does not exist.
-fn move_one(watched: &WatchedName, quarantine: Option<&Path>) -> Option<ProtectedName> {
-    let moved = first_new(watched).map(|found| {
+fn move_one(
+    watched: &WatchedName,
+    roots: &mut Roots,
+    quarantine: Option<&Path>,
+) -> Option<ProtectedName> {
+    let moved = first_new(watched, roots).map(|found| {
         found.map(|(directory, name, path)| (set_aside(&directory, &name, &path, quarantine), path))
     });
     let (moved_to, path) = match moved {
@@ -57,14 +68,21 @@ type Found = (OwnedFd, OsString, PathBuf);
 
 /// The directory and name of what the call made: the protected name itself, or a link on the way to
 /// it, which would let the name mean something else.
-fn first_new(watched: &WatchedName) -> io::Result<Option<Found>> {
+fn first_new(watched: &WatchedName, roots: &mut Roots) -> io::Result<Option<Found>> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut path = watched.grant.clone();
-    let mut at = openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    let root: &OwnedFd = match roots.entry(path.clone()) {
+        Entry::Occupied(open) => open.into_mut(),
+        Entry::Vacant(free) => {
+            free.insert(openat2(CWD, &path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?)
+        }
+    };
+    let mut below: Option<OwnedFd> = None;
     let mut names = watched.name.iter().peekable();
     while let Some(name) = names.next() {
         path.push(name);
-        let exists = match statat(&at, name, AtFlags::SYMLINK_NOFOLLOW) {
+        let at = below.as_ref().unwrap_or(root);
+        let exists = match statat(at, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(_) => true,
             Err(Errno::NOENT) => false,
             Err(error) => return Err(error.into()),
@@ -73,14 +91,17 @@ fn first_new(watched: &WatchedName) -> io::Result<Option<Found>> {
             return Ok(None);
         }
         if names.peek().is_none() {
-            return Ok(Some((at, name.to_owned(), path)));
+            return Ok(Some((at.try_clone()?, name.to_owned(), path)));
         }
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        at = match openat2(&at, name, flags, Mode::empty(), resolve) {
+        let next = match openat2(at, name, flags, Mode::empty(), resolve) {
             Ok(next) => next,
-            Err(Errno::LOOP | Errno::NOTDIR) => return Ok(Some((at, name.to_owned(), path))),
+            Err(Errno::LOOP | Errno::NOTDIR) => {
+                return Ok(Some((at.try_clone()?, name.to_owned(), path)));
+            }
             Err(error) => return Err(error.into()),
         };
+        below = Some(next);
     }
     Ok(None)
 }
