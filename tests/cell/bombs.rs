@@ -2,6 +2,7 @@
 //! process survives, and the next call works at once. In both situations.
 
 use crate::rig::{Rig, processes_with, shown, stdout, without_namespaces};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use stoplog::sandbox::{Exit, Finished};
 
@@ -15,6 +16,13 @@ fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+}
+
+/// Held by tests that start thousands of processes, so that none of them waits for another.
+static MANY_PROCESSES: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    MANY_PROCESSES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Bomb {
@@ -104,6 +112,7 @@ fn limited(never: bool) -> Rig {
 
 #[test]
 fn after_each_bomb_the_next_call_works_and_nothing_is_left() {
+    let _alone = alone();
     for never in [false, true] {
         let mut rig = limited(never);
         rig.run("true");
@@ -176,4 +185,28 @@ fn a_directory_in_memory_that_is_filled_with_names_or_bytes_ends_with_the_call()
     let size: u64 = stdout(&finished).trim().parse().unwrap_or(u64::MAX);
     assert!(size <= 2 << 30, "{size}: {}", shown(&finished));
     assert_eq!(stdout(&rig.run("ls /tmp/big; echo on")), "on\n");
+}
+
+#[test]
+fn without_a_limit_of_the_policy_a_cell_starts_no_more_processes_than_it_may() {
+    let _alone = alone();
+    let of_the_machine = || std::fs::read_to_string("/proc/sys/kernel/pid_max").unwrap();
+    let before = of_the_machine();
+    let rig = Rig::new();
+    let start = |number: u32| {
+        let script = "mkfifo f 2>/dev/null; exec 3<>f; i=0; while [ $i -lt NUMBER ]; do read x <&3 & \
+             i=$((i+1)); done; echo all";
+        rig.run(&script.replace("NUMBER", &number.to_string()))
+    };
+    let bound = rig.run("cat /proc/sys/kernel/pid_max");
+    let alone = bound.enforced.namespaces.iter().any(|kind| kind == "user");
+    assert_eq!(of_the_machine(), before, "the machine's own number is as it was");
+    if !alone && stdout(&bound) == before {
+        eprintln!("NOT RUN: root is bounded by its time alone on this kernel");
+        return;
+    }
+    let many = start(4_500);
+    assert!(!stdout(&many).contains("all"), "{}", shown(&many));
+    assert!(shown(&many).contains("Cannot fork"), "{}", shown(&many));
+    assert_eq!(stdout(&start(2_000)), "all\n", "the control");
 }
