@@ -20,6 +20,7 @@ use crate::base::clock::Clock;
 use crate::base::ids::Id;
 use crate::chain::Chain;
 use crate::chain::abort::AbortSignal;
+use crate::chain::cell::CellBase;
 use crate::chain::guardian::Guardian;
 use crate::chain::subject::Setting;
 use crate::model::Model;
@@ -28,6 +29,7 @@ use crate::sandbox::{Enforced, probe};
 use crate::session::{Header, Journal, Scratch, SessionDirectory, Store};
 use crate::tools::jobs::Jobs;
 use crate::tools::toolbox::{OutputDirectory, Toolbox};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -166,6 +168,14 @@ pub(super) struct Opened<'a> {
     pub(super) resumed: bool,
 }
 
+/// Closes what leads past the policy inside of what it grants, and says what was found.
+fn close_detours(cell: &mut CellBase, mount_view: bool) -> io::Result<Vec<String>> {
+    let links = hard_links::close(cell, hard_links::RUN_ENTRIES_MAX)?;
+    let hidden = sockets::close(cell, mount_view)?;
+    let told = hard_links::recorded(&links, mount_view).into_iter();
+    Ok(told.chain(sockets::told(&hidden)).collect())
+}
+
 /// Puts the parts of a run together and writes the first records.
 pub(super) fn assemble(
     config: &RunConfig,
@@ -188,8 +198,7 @@ pub(super) fn assemble(
             unwatched: unwatched(config),
         },
     )?;
-    let links = hard_links::close(&mut cell, hard_links::RUN_ENTRIES_MAX)?;
-    let hidden = sockets::close(&mut cell, enforced.mount_view)?;
+    let warnings = close_detours(&mut cell, enforced.mount_view)?;
     let cell = Arc::new(cell);
     let session = directory.id().clone();
     let mut log = open_log(&grounds, &session, if resumed { Log::There } else { Log::New })?;
@@ -199,10 +208,7 @@ pub(super) fn assemble(
         tools: settings.offered.iter().map(|tool| tool.as_str().to_owned()).collect(),
         model: model.identity(),
         enforced: serde_json::to_value(&enforced).unwrap_or_default(),
-        warnings: hard_links::recorded(&links, enforced.mount_view)
-            .into_iter()
-            .chain(sockets::told(&hidden))
-            .collect(),
+        warnings,
     };
     let record = session_record(config, &grounds, &session, &facts);
     let receipt = log.append(&Body::Session(Box::new(record)))?;
