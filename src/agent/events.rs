@@ -37,6 +37,11 @@ pub enum Event {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     },
+    /// An earlier process of the session was cut off.
+    Resumed {
+        /// What was in flight then and has become of it, one sentence each; empty if nothing was.
+        in_flight: Vec<String>,
+    },
     /// The user's words are durable.
     UserMessage {
         /// The words.

@@ -75,8 +75,6 @@ pub struct Parts {
     pub recording: Option<Arc<Recording>>,
     /// Whether the workspace has an AGENTS.md that is to be put before the model.
     pub agents_file: bool,
-    /// For a resumed session: what had been in flight, one sentence each.
-    pub in_flight: Vec<String>,
     /// The temporary directory of cells that have no view; it goes with the run.
     pub scratch: Option<Scratch>,
 }

@@ -21,6 +21,10 @@ impl Event {
         match self {
             // The run's configuration and its dangers, which are no content.
             Self::Init { .. } => serde_json::to_value(self).unwrap_or_default(),
+            // The sentences name tools as the model wrote them.
+            Self::Resumed { in_flight } => {
+                json!({"type": "resumed", "in_flight": in_flight.len()})
+            }
             Self::UserMessage { content } => object("user_message", [sized("content", content)]),
             Self::AgentsFile { bytes, status } => {
                 json!({"type": "agents_file", "bytes": bytes, "status": status})

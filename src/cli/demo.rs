@@ -163,6 +163,7 @@ impl Seen {
             | Event::Retry { .. }
             | Event::Repair { .. }
             | Event::JobEnded { .. }
+            | Event::Resumed { .. }
             | Event::Background { .. }
             | Event::Usage { .. }
             | Event::Compaction { .. }

@@ -95,6 +95,7 @@ impl Turn {
             | Event::AssistantMessage { .. }
             | Event::Thinking { .. }
             | Event::Decision { .. }
+            | Event::Resumed { .. }
             | Event::Background { .. }
             | Event::Usage { .. }
             | Event::Compaction { .. } => (self.lines)(event),

@@ -100,6 +100,11 @@ impl Lines {
                     self.screen.err(&self.screen.paint(Tone::Weak, notice));
                 }
             }
+            Event::Resumed { in_flight } => {
+                for sentence in in_flight {
+                    self.screen.err(&self.screen.paint(Tone::Weak, &escape(sentence)));
+                }
+            }
             Event::ToolCall { call, tool, arguments } => {
                 self.calls.insert(call.clone(), call_line(tool, arguments));
             }

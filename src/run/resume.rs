@@ -6,6 +6,7 @@ use super::model::{self, ModelWish};
 use super::options::check_role;
 use super::setup::{self, Grounds, Opened, Surroundings};
 use super::{RunConfig, WiderPolicy, policies, recorded};
+use crate::agent::events::Event;
 use crate::agent::{Parts, Start};
 use crate::audit::log_path;
 use crate::audit::read::Lines;
@@ -196,7 +197,7 @@ fn recover(parts: &mut Parts, task: Option<String>) -> Result<Start, RunError> {
     let current = CurrentConfiguration::new(&settings.snapshot, environment, &settings.contracts);
     let mode = if task.is_some() { RecoverMode::Close } else { RecoverMode::Continue };
     let recovery = parts.journal.recover(&current, mode)?;
-    parts.in_flight = recovery.in_flight;
+    (parts.listener)(&Event::Resumed { in_flight: recovery.in_flight });
     match (recovery.next, task) {
         (NextAction::UserMessage, Some(task)) => Ok(Start::Task(task)),
         (NextAction::UserMessage, None) => Err(RunError::Usage(

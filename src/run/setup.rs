@@ -247,7 +247,6 @@ pub(super) fn assemble(
         background: BackgroundQueue::default(),
         recording: config.recording.clone(),
         agents_file: config.agents_file && !resumed && has_agents_file(&grounds.workspace),
-        in_flight: Vec::new(),
         scratch,
         listener,
     })

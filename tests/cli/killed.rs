@@ -180,6 +180,10 @@ fn a22_the_model_is_told_that_the_call_in_flight_was_interrupted() {
     assert!(list.contains("interrupted"), "{list}");
     rig.script(&[json!({"expect": ["interrupted", "unknown"], "text": "I will look first."})]);
     let done = resume(&rig, &[]).exits(0);
+    let told = "Call 1 of 2, `bash`, had started; whether it took effect is unknown, and it is not \
+                repeated.";
+    let resumed = done.events_of("resumed");
+    assert_eq!(resumed[0]["in_flight"], json!([told, "Call 2 of 2, `write`, had not started."]));
     assert_eq!(done.result()["answer"], "I will look first.");
     assert_eq!(rig.text("marks"), "x\n", "it was not repeated");
     assert!(rig.has("second"), "the call that had not started goes on");

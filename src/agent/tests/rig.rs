@@ -148,7 +148,6 @@ impl Rig {
             listener,
             recording: self.recording.clone(),
             agents_file: false,
-            in_flight: Vec::new(),
             scratch: None,
         };
         (Agent::new(parts), events)
