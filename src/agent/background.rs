@@ -2,7 +2,6 @@
 //! in one message, marked as data in which no person spoke.
 
 use crate::base::ids::Id;
-use crate::base::limits::BACKGROUND_DRAIN_ROUNDS_MAX;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,28 +68,38 @@ pub fn message(results: &[BackgroundResult]) -> String {
 }
 
 /// Counts the rounds in which background results alone kept the run going.
-#[derive(Debug, Default)]
-pub struct DrainRounds(u32);
+#[derive(Debug)]
+pub struct DrainRounds {
+    taken: u32,
+    most: u32,
+}
 
 impl DrainRounds {
+    /// So many in a row.
+    #[must_use]
+    pub const fn new(most: u32) -> Self {
+        Self { taken: 0, most }
+    }
+
     /// Whether one more round is allowed; counts it if so.
     pub const fn another(&mut self) -> bool {
-        if self.0 >= BACKGROUND_DRAIN_ROUNDS_MAX {
+        if self.taken >= self.most {
             return false;
         }
-        self.0 += 1;
+        self.taken += 1;
         true
     }
 
     /// A real tool call begins the count anew.
     pub const fn reset(&mut self) {
-        self.0 = 0;
+        self.taken = 0;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::limits::BACKGROUND_DRAIN_ROUNDS_MAX;
 
     #[test]
     fn several_results_are_one_message_in_the_documented_shape() {
@@ -111,7 +120,7 @@ mod tests {
 
     #[test]
     fn three_rounds_in_a_row_are_the_most() {
-        let mut rounds = DrainRounds::default();
+        let mut rounds = DrainRounds::new(BACKGROUND_DRAIN_ROUNDS_MAX);
         let taken: Vec<bool> = (0..4).map(|_| rounds.another()).collect();
         assert_eq!(taken, [true, true, true, false]);
         rounds.reset();

@@ -124,9 +124,9 @@ impl Agent {
     pub fn new(parts: Parts) -> Self {
         Self {
             cycles: CycleWatch::new(parts.settings.budget.repetitions),
+            drains: DrainRounds::new(parts.settings.budget.background_rounds),
             parts,
             tally: Tally::new(),
-            drains: DrainRounds::default(),
             repairs_told: BTreeSet::new(),
             compactions: 0,
             conversation: Conversation::default(),

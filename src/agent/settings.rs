@@ -61,6 +61,8 @@ pub struct Budget {
     pub time: Option<Duration>,
     /// Messages of history in one request.
     pub history: usize,
+    /// Rounds in a row in which background results alone keep the run going.
+    pub background_rounds: u32,
     /// Repetitions of the same calls with the same results before the model is told, and again before
     /// the run ends; 0 = no such end.
     pub repetitions: u32,
@@ -75,6 +77,7 @@ impl Default for Budget {
             cost: None,
             time: None,
             history: limits::HISTORY_MESSAGES_MAX,
+            background_rounds: limits::BACKGROUND_DRAIN_ROUNDS_MAX,
             repetitions: limits::REPETITIONS_MAX,
         }
     }

@@ -131,6 +131,9 @@ pub(super) fn config(context: &Context, agent: AgentArgs) -> Result<RunConfig, R
         max_iterations: behaviour.max_iterations,
         max_repeats: behaviour.max_repeats,
         max_cost: behaviour.max_cost,
+        max_history: behaviour.max_history,
+        max_retries: behaviour.max_retries,
+        max_background_rounds: behaviour.max_background_rounds,
         temperature: model.temperature,
         max_tokens: model.max_tokens,
         thinking: match model.thinking {

@@ -61,6 +61,12 @@ pub struct RunConfig {
     pub max_repeats: Option<u32>,
     /// What the model calls may cost.
     pub max_cost: Option<Dollars>,
+    /// Messages of history in one request.
+    pub max_history: Option<u32>,
+    /// Retries of a model call.
+    pub max_retries: Option<u32>,
+    /// Rounds in a row in which background results alone keep the run going.
+    pub max_background_rounds: Option<u32>,
     /// Sampling temperature.
     pub temperature: Option<f64>,
     /// Output tokens of one answer.
@@ -101,6 +107,9 @@ impl RunConfig {
             max_iterations: None,
             max_repeats: None,
             max_cost: None,
+            max_history: None,
+            max_retries: None,
+            max_background_rounds: None,
             temperature: None,
             max_tokens: None,
             thinking: ThinkingLevel::None,

@@ -115,7 +115,10 @@ pub(super) fn settings(
         native_search: false,
         price: model.price(),
         budget: budget(config, policy),
-        retry: RetryPolicy::default(),
+        retry: RetryPolicy {
+            retries: config.max_retries.unwrap_or(limits::MODEL_RETRIES_MAX),
+            ..RetryPolicy::default()
+        },
         shows_pieces: config.shows_pieces,
     })
 }
@@ -141,7 +144,13 @@ fn budget(config: &RunConfig, policy: &BoundPolicy) -> Budget {
         tokens: written.tokens,
         cost: cost_limit(config, policy),
         time: written.run_seconds.map(Duration::from_secs),
-        history: limits::HISTORY_MESSAGES_MAX,
+        history: config
+            .max_history
+            .and_then(|most| usize::try_from(most).ok())
+            .unwrap_or(limits::HISTORY_MESSAGES_MAX),
+        background_rounds: config
+            .max_background_rounds
+            .unwrap_or(limits::BACKGROUND_DRAIN_ROUNDS_MAX),
         repetitions: config.max_repeats.unwrap_or(limits::REPETITIONS_MAX),
     }
 }

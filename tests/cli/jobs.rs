@@ -221,6 +221,17 @@ fn a_text_answer_goes_on_when_a_job_has_ended_meanwhile() {
 }
 
 #[test]
+fn how_often_ends_of_jobs_keep_a_run_going_can_be_told() {
+    let rig = Rig::new();
+    let turns = [job("true"), json!({"text": "early", "delay_ms": 1_000}), answer("last")];
+    for (rounds, said) in [("0", "early"), ("1", "last")] {
+        let done = rig.play(&turns, &["--max-background-rounds", rounds]).exits(0);
+        assert_eq!(done.result()["answer"], said, "{rounds}");
+        assert_eq!(facts(&rig, "jobEnded").len(), 1, "the end is recorded in any case");
+    }
+}
+
+#[test]
 fn jobs_end_with_the_run() {
     let rig = Rig::new();
     let sleeper = Sleeper::new(&rig);

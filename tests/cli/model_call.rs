@@ -141,9 +141,30 @@ fn b06_two_retries_after_one_and_two_seconds() {
     assert!((1_000..=1_100).contains(&delays[0]) && (2_000..=2_200).contains(&delays[1]));
     assert!(done.took >= Duration::from_secs(3));
     assert_eq!(requests[0].body, requests[2].body, "the same request");
-    let (done, requests) = ask(&rig, vec![error; 4], &[]);
+    let (done, requests) = ask(&rig, vec![error.clone(); 4], &[]);
     drop(done.exits(12));
     assert_eq!(requests.len(), 3, "three attempts in all");
+    for (more, attempts) in [("0", 1), ("1", 2)] {
+        let (done, requests) = ask(&rig, vec![error.clone(); 4], &["--max-retries", more]);
+        assert_eq!((done.code(), requests.len()), (Some(12), attempts), "{more}");
+    }
+}
+
+#[test]
+fn b22_how_much_history_a_request_holds_can_be_told() {
+    let rig = Rig::new();
+    let turn = |word: &str| vec![stream(Turn::text(word))];
+    let (done, _) = ask(&rig, turn("first"), &[]);
+    drop(done.exits(0));
+    for word in ["second", "third"] {
+        let server = Server::start(turn(word));
+        let (id, url) = (rig.session(), server.base_url());
+        let fixed = ["resume", &id, "--headless", "--base-url", &url, word, "--max-history", "3"];
+        drop(rig.stoplog(&fixed).exits(0));
+        // A user message and its answer are not parted: of five messages three are the last ones.
+        let expected: &[&str] = &["system", "user", "assistant", "user"];
+        assert_eq!(roles(&server.requests()[0]), expected, "{word}");
+    }
 }
 
 #[test]

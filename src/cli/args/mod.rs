@@ -218,6 +218,16 @@ pub struct BehaviourArgs {
     /// again before the run ends (exit 15). Default 3; 0 never ends it.
     #[arg(long, value_name = "N")]
     pub max_repeats: Option<u32>,
+    /// Messages of history in one request, cut between whole turns. Default 100.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub max_history: Option<u32>,
+    /// Times that a failed model call is repeated. Default 2.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=10))]
+    pub max_retries: Option<u32>,
+    /// Times in a row that something that ended in the background keeps the run going after a text
+    /// answer. Default 3.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=100))]
+    pub max_background_rounds: Option<u32>,
     /// Most that the model calls may cost, in dollars by the provider table's prices: no further request
     /// is sent once it is reached (exit 14). A model without a known price is refused then.
     #[arg(long, value_name = "DOLLARS", value_parser = dollars)]
