@@ -124,8 +124,12 @@ pub const JOB_REPLY_BYTES_MAX: usize = 512 * 1024;
 pub const SHELL_BYTES_MAX: usize = 64 * 1024;
 /// Nesting of a shell script that is analysed; a deeper one is unresolved as a whole.
 pub const SHELL_DEPTH_MAX: usize = 64;
-/// Syntax nodes of a shell script that are analysed; bounds the time of one decision.
-pub const SHELL_NODES_MAX: usize = 20_000;
+/// Commands and constructs of a shell script that are analysed; bounds the time of one decision. Scripts
+/// that people wrote hold some twenty in a kilobyte, so that one of full size reaches a fifth of it.
+pub const SHELL_NODES_MAX: usize = 6_000;
+/// Words of all commands of a shell script, those that expansions make and those that are judged again
+/// behind a wrapper among them: twice as many as a script of full size holds words.
+pub const SHELL_WORDS_MAX: usize = 8_192;
 /// Bytes of a policy file.
 pub const POLICY_BYTES_MAX: usize = 1024 * 1024;
 /// Bytes of the raw arguments of one tool call; above it the call is told to be smaller.

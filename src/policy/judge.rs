@@ -13,6 +13,7 @@ use super::rules::assignments::is_harmless;
 use super::rules::commands::CommandFit;
 use super::rules::path_names::PathNames;
 use super::unit::Unit;
+use crate::base::limits::{SHELL_BYTES_MAX, SHELL_DEPTH_MAX, SHELL_NODES_MAX, SHELL_WORDS_MAX};
 use crate::call::effects::{
     Access, Assignment, CommandUse, Effects, HostUse, PathOrigin, PathUse, Span, Unresolved,
     UnresolvedReason,
@@ -335,7 +336,11 @@ impl<'b> Bench<'b> {
         });
         let shown = || format!("{}: {}", unresolved_name(part.reason), part.text).into();
         self.settle((SubjectKind::Unresolved, shown), opinions, |_| {
-            Some("Write the command with words that are known before it runs".to_owned())
+            Some(if part.reason == UnresolvedReason::TooLarge {
+                too_large_instead()
+            } else {
+                "Write the command with words that are known before it runs".to_owned()
+            })
         });
         if let Some(directory) = known_directory(part) {
             self.half_known_path(&directory);
@@ -459,6 +464,14 @@ fn unset_unresolved() -> Arc<RuleMeta> {
         RuleMeta::built_in("command.unresolved", Decision::Ask, "its effect cannot be told")
     });
     Arc::clone(&UNSET)
+}
+
+fn too_large_instead() -> String {
+    let (kib, commands, words) = (SHELL_BYTES_MAX / 1_024, SHELL_NODES_MAX, SHELL_WORDS_MAX);
+    format!(
+        "Make several calls of it, or put it into a file of the workspace and run that: a script may have \
+         {kib} KiB, {SHELL_DEPTH_MAX} levels, {commands} commands and constructs and {words} words"
+    )
 }
 
 /// The directory in which a path lies of which only the beginning is known.

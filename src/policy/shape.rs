@@ -111,10 +111,14 @@ impl<'u> Atom<'u> {
         let parts = unit.commands.rules.iter().flat_map(|rule| {
             let tokens = rule.tokens.as_ref().map(|tokens| tokens.iter().map(token).collect());
             let tokens: Option<Vec<String>> = tokens;
+            let except: Vec<Vec<String>> =
+                rule.except.iter().map(|tokens| tokens.iter().map(token).collect()).collect();
+            let (flags, remote, code) = (&rule.flags, rule.remote, rule.code);
+            let conditions = format!("{tokens:?} {flags:?}{EXCEPT}{except:?} {remote} {code}");
             rule.programs.iter().map(move |program| Self {
                 meta: &rule.meta,
                 place: Place::Program(program.clone()),
-                written: format!("{program:?} {tokens:?} {:?} {}", rule.flags, rule.code),
+                written: format!("{program:?} {conditions}"),
             })
         });
         parts.collect()
@@ -123,10 +127,11 @@ impl<'u> Atom<'u> {
     /// The parts of a unit's rules over assignments.
     pub(super) fn assignments(unit: &'u Unit) -> Vec<Self> {
         let parts = unit.assignments.iter().flat_map(|rule| {
-            let value = rule.value.as_ref().map(|regex| regex.text());
-            rule.names
-                .iter()
-                .map(move |name| Self::other(&rule.meta, format!("{name:?} {value:?}")))
+            let [value, except] =
+                [&rule.value, &rule.except].map(|regex| regex.as_ref().map(|regex| regex.text()));
+            rule.names.iter().map(move |name| {
+                Self::other(&rule.meta, format!("{name:?} {value:?}{EXCEPT}{except:?}"))
+            })
         });
         parts.collect()
     }
@@ -158,7 +163,7 @@ impl<'u> Atom<'u> {
     }
 }
 
-/// Stands before the exceptions of a path rule.
+/// Stands before the exceptions of a rule.
 const EXCEPT: &str = " except ";
 
 fn paths_may_meet(left: &str, right: &str, policy: &BoundPolicy) -> bool {

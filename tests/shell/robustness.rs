@@ -7,7 +7,8 @@ use super::{analysed, programs, reasons};
 use proptest::prelude::*;
 use shell_pieces::SHELL_PIECES;
 use std::time::{Duration, Instant};
-use stoplog::call::effects::UnresolvedReason::{Refused, Syntax, TooLarge};
+use stoplog::base::limits::{SHELL_BYTES_MAX, SHELL_NODES_MAX, SHELL_WORDS_MAX};
+use stoplog::call::effects::UnresolvedReason::{self, Refused, Syntax, TooLarge};
 
 /// Far above what any accepted script takes in a build without optimisation on a busy machine, far
 /// below what anything quadratic would take.
@@ -45,11 +46,38 @@ fn what_is_over_a_bound_is_unresolved_as_a_whole() {
     }
 }
 
+/// Twelve lines as people write them.
+const ORDINARY_BLOCK: &str = r#"# Builds one part and says how it went.
+build_part() {
+    local name="$1"
+    if ! make -C "parts/$name" all > logs/part.log 2>&1; then
+        echo "part $name could not be built; the end of its log follows" >&2
+        tail -n 20 logs/part.log | sed 's/^/    /' >&2
+        return 1
+    fi
+    find "parts/$name/out" -name '*.o' -newer logs/part.log -print0 | xargs -0 ls -l
+    printf '%s: %s objects\n' "$name" "$(find "parts/$name/out" -type f | wc -l)"
+}
+"#;
+
 #[test]
 fn a_script_of_full_size_is_analysed() {
-    let effects = analysed(&"true;".repeat(13_107));
-    assert_eq!(effects.commands.len(), 13_107);
-    assert!(effects.unresolved.is_empty());
+    let count = SHELL_BYTES_MAX / ORDINARY_BLOCK.len();
+    let effects = analysed(&ORDINARY_BLOCK.repeat(count));
+    assert!(effects.unresolved.is_empty(), "{:?}", effects.unresolved.first());
+    assert_eq!(programs(&effects).iter().filter(|program| **program == "make").count(), count);
+    // Denser than anybody writes: over the bound of commands, and over that of words.
+    for (script, fits) in [
+        ("true;".repeat(SHELL_NODES_MAX), true),
+        ("true;".repeat(SHELL_NODES_MAX + 1), false),
+        (format!("ls{}", " a".repeat(SHELL_WORDS_MAX - 1)), true),
+        (format!("ls{}", " a".repeat(SHELL_WORDS_MAX)), false),
+        (format!("nice ls{}", " a".repeat(SHELL_WORDS_MAX / 2)), false),
+    ] {
+        let reasons = reasons(&analysed(&script));
+        let expected: &[UnresolvedReason] = if fits { &[] } else { &[TooLarge] };
+        assert_eq!(reasons, expected, "{} bytes of {:?}", script.len(), script.get(..9));
+    }
 }
 
 #[test]

@@ -256,7 +256,7 @@ fn known_tools() -> String {
     format!("tools are {}, and `mcp__SERVER__TOOL`", names.join(", "))
 }
 
-fn is_runner(name: &str) -> bool {
+pub(super) fn is_runner(name: &str) -> bool {
     RUNS_ANYTHING.contains(&name)
 }
 
@@ -269,6 +269,8 @@ fn covers(outer: &CommandMatcher, inner: &CommandMatcher) -> bool {
         outer.programs.contains(program) || outer.programs.contains(&ProgramPattern::Any)
     });
     let all_arguments = outer.flags.is_empty()
+        && outer.except.is_empty()
+        && !outer.remote
         && outer.tokens.as_ref().is_none_or(|tokens| matches!(tokens.as_slice(), [Token::Rest]));
     same_programs && all_arguments
 }

@@ -42,7 +42,11 @@ fn more_is_a_difference_that_is_named() {
     let tree = "[path]\ndefault = \"deny\"\nread = [\"{workspace}/**\"]\n";
     let wide = "[path]\ndefault = \"deny\"\nread = [\"{home}/**\"]\n";
     let asks = "[command]\ndefault = \"ask\"\n";
+    let path = "[[command.assignment]]\nid = \"deny-x\"\ndecision = \"deny\"\nreason = \"r\"\nname = \"PATH\"\n";
     for (given, earlier, named) in [
+        (format!("{push}except = [[\"push\", \"*\"]]\n"), push.clone(), "says deny and is missing"),
+        (format!("{push}remote = true\n"), push.clone(), "says deny and is missing"),
+        (format!("{path}except = \"a\"\n"), path.to_owned(), "says deny and is missing"),
         (String::new(), push.clone(), "`deny-x` (p0.toml:2) says deny and is missing"),
         (push.replace("deny", "ask"), push.clone(), "says deny and is missing"),
         (push.replace("push", "pull"), push.clone(), "says deny and is missing"),

@@ -57,6 +57,79 @@ fn an_allow_is_exact_and_a_deny_is_loose() {
 }
 
 #[test]
+fn an_exception_is_exact_and_means_no_code() {
+    let policy = bound(
+        "[command]\ndefault = \"allow\"\n[[command.rule]]\nid = \"no-kill\"\ndecision = \"deny\"\nreason = \"r\"\n\
+         program = \"kill\"\nexcept = [[\"-0\", \"*\"], [\"-l\"]]\n",
+    );
+    for (text, decision) in [
+        ("kill 1", Decision::Deny),
+        ("kill -0 1", Decision::Allow),
+        ("kill -l", Decision::Allow),
+        ("kill -l 9", Decision::Deny),
+        ("kill -0 -9 1", Decision::Deny),
+        ("kill -9 -0 1", Decision::Deny),
+        ("kill -s 9 -0 1", Decision::Deny),
+        ("/bin/kill -0 1", Decision::Allow),
+    ] {
+        assert_eq!(judge(&policy, &of_command(text)).decision, decision, "{text}");
+    }
+    let mut effects = of_command("kill -l");
+    effects.commands[0].inline_code = Some("-l".to_owned());
+    assert_eq!(judge(&policy, &effects).decision, Decision::Deny);
+}
+
+#[test]
+fn a_rule_for_other_machines_passes_over_what_stays_here() {
+    let policy = bound(
+        "[command]\ndefault = \"allow\"\n[[command.rule]]\nid = \"no-curl\"\ndecision = \"deny\"\nreason = \"r\"\n\
+         program = \"curl\"\nremote = true\n",
+    );
+    let mut effects = of_command("curl -d x localhost");
+    assert_eq!(judge(&policy, &effects).decision, Decision::Deny);
+    effects.commands[0].stays_here = true;
+    assert_eq!(judge(&policy, &effects).decision, Decision::Allow);
+    effects.commands.push(command("curl h"));
+    assert_eq!(judge(&policy, &effects).decision, Decision::Deny, "each by itself");
+}
+
+#[test]
+fn a_variable_has_exceptions_by_what_is_written() {
+    let policy = bound(
+        "[command]\ndefault = \"allow\"\n[[command.assignment]]\nid = \"path\"\ndecision = \"ask\"\nreason = \"r\"\n\
+         name = \"PATH\"\nexcept = '\\$HOME/bin:\\$PATH'\n",
+    );
+    let assigned = |value: Word| Effects {
+        assignments: vec![Assignment { name: "PATH".into(), value, span: Span::default() }],
+        ..Effects::default()
+    };
+    let unknown = |text: &str| Word::Unknown { text: text.into(), prefix: String::new() };
+    for (value, decision) in [
+        (unknown("$HOME/bin:$PATH"), Decision::Allow),
+        (unknown("\"$HOME/bin:$PATH\""), Decision::Allow),
+        (unknown("/x:$HOME/bin:$PATH"), Decision::Ask),
+        (unknown("$HOME/bin:$PATH$(x)"), Decision::Ask),
+        (Word::Known("/x".into()), Decision::Ask),
+    ] {
+        let effects = assigned(value.clone());
+        assert_eq!(judge(&policy, &effects).decision, decision, "{value:?}");
+    }
+}
+
+#[test]
+fn what_is_too_large_is_told_how_large_it_may_be() {
+    let policy = bound("[command]\ndefault = \"allow\"\nunresolved = \"ask\"\n");
+    let effects = Effects::opaque(UnresolvedReason::TooLarge, "true;", Span::default());
+    let judgement = judge(&policy, &effects);
+    assert_eq!(judgement.decision, Decision::Ask);
+    assert!(
+        judgement.for_model().contains("6000 commands and constructs"),
+        "{}",
+        judgement.for_model()
+    );
+}
+
+#[test]
 fn code_in_an_argument_is_not_covered_by_an_allow() {
     let policy = bound(LISTED);
     let mut effects = of_command("python3 -c x");

@@ -5,7 +5,7 @@
 //! here-documents read raw bytes.
 
 use super::ast::HereDocument;
-use crate::base::limits::{SHELL_BYTES_MAX, SHELL_DEPTH_MAX, SHELL_NODES_MAX};
+use crate::base::limits::{SHELL_BYTES_MAX, SHELL_DEPTH_MAX, SHELL_NODES_MAX, SHELL_WORDS_MAX};
 use crate::call::effects::Span;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -25,10 +25,6 @@ pub(crate) type Parsed<T> = Result<T, Fault>;
 /// linear, and is ample for one level of each over a script of full size.
 const RESCAN_BYTES_MAX: usize = 8 * SHELL_BYTES_MAX;
 
-/// Words that may be recorded in one analysis: twice what a script of full size can hold, so that only
-/// wrappers around wrappers around very many words reach it.
-const WORDS_MAX: usize = SHELL_BYTES_MAX;
-
 /// What one analysis may still use, across all scripts nested in it.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -39,7 +35,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new() -> Self {
-        Self { nodes: SHELL_NODES_MAX, rescan: RESCAN_BYTES_MAX, words: WORDS_MAX }
+        Self { nodes: SHELL_NODES_MAX, rescan: RESCAN_BYTES_MAX, words: SHELL_WORDS_MAX }
     }
 
     /// Takes one syntax node.
