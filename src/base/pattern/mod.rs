@@ -20,6 +20,15 @@ pub struct PathPattern {
     fold: bool,
 }
 
+/// The byte at one end of a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// At its front.
+    First(u8),
+    /// At its end.
+    Last(u8),
+}
+
 /// One name of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
@@ -92,6 +101,20 @@ impl PathPattern {
         match self.parts.as_slice() {
             [Part::AnyDirectories, Part::Literal(name), ..] => Some(name),
             _ => None,
+        }
+    }
+
+    /// For a `**` at the front with a name behind it that is not plain: a byte that every name it matches
+    /// begins with, else one that every such name ends with.
+    #[must_use]
+    pub fn edge_behind_any(&self) -> Option<Edge> {
+        let [Part::AnyDirectories, Part::Wild(atoms), ..] = self.parts.as_slice() else {
+            return None;
+        };
+        match (atoms.first(), atoms.last()) {
+            (Some(Atom::Byte(byte)), _) => Some(Edge::First(*byte)),
+            (_, Some(Atom::Byte(byte))) => Some(Edge::Last(*byte)),
+            (_, _) => None,
         }
     }
 

@@ -6,7 +6,7 @@
 
 use super::PatternError;
 use super::path_names::{PathNames, add_name};
-use crate::base::pattern::{PathPattern, escape};
+use crate::base::pattern::{Edge, PathPattern, escape};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -218,9 +218,17 @@ pub struct GlobEntry {
     pub is_exception: bool,
 }
 
-/// Plain names at the front of a pattern by which it is found: a home is two deep, and most patterns name
-/// something directly in it.
-const PREFIX_NAMES: usize = 3;
+/// Plain names at the front of a pattern by which it is found: a workspace is three deep or so, and most
+/// patterns name something in it or in the home directory.
+const PREFIX_NAMES: usize = 5;
+
+/// Paths are looked up in lower case; what is found is then compared as its rule wants it.
+fn folded(edge: Edge) -> Edge {
+    match edge {
+        Edge::First(byte) => Edge::First(byte.to_ascii_lowercase()),
+        Edge::Last(byte) => Edge::Last(byte.to_ascii_lowercase()),
+    }
+}
 
 /// A set of bytes.
 #[derive(Debug, Default)]
@@ -248,6 +256,9 @@ pub struct GlobIndex {
     by_any: HashMap<Vec<u8>, Vec<usize>>,
     /// Which first bytes the names of `by_any` have: most names need no further look.
     first_bytes: ByteSet,
+    /// Those with a `**` at the front and a name of which one end is known behind it.
+    by_edge: HashMap<Edge, Vec<usize>>,
+    edges: [ByteSet; 2],
     others: Vec<usize>,
 }
 
@@ -281,6 +292,13 @@ impl GlobIndex {
             let name = name.to_ascii_lowercase();
             name.first().iter().for_each(|first| self.first_bytes.insert(**first));
             self.by_any.entry(name).or_default().push(at);
+        } else if let Some(edge) = pattern.edge_behind_any().map(folded) {
+            let [first, last] = &mut self.edges;
+            match edge {
+                Edge::First(byte) => first.insert(byte),
+                Edge::Last(byte) => last.insert(byte),
+            }
+            self.by_edge.entry(edge).or_default().push(at);
         } else {
             self.others.push(at);
         }
@@ -307,6 +325,14 @@ impl GlobIndex {
         for name in path.folded() {
             if name.first().is_some_and(|first| self.first_bytes.contains(*first)) {
                 compare(self.by_any.get(name).map_or(&[], Vec::as_slice));
+            }
+            let [first, last] = &self.edges;
+            let edges = [
+                name.first().filter(|byte| first.contains(**byte)).map(|byte| Edge::First(*byte)),
+                name.last().filter(|byte| last.contains(**byte)).map(|byte| Edge::Last(*byte)),
+            ];
+            for edge in edges.into_iter().flatten() {
+                compare(self.by_edge.get(&edge).map_or(&[], Vec::as_slice));
             }
         }
         hits.sort_unstable();
@@ -350,6 +376,30 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
         }
+    }
+
+    #[test]
+    fn a_name_that_is_not_plain_is_found_by_either_end() {
+        for (pattern, path, expected) in [
+            ("**/.env.*", "/w/.env.local", true),
+            ("**/*.kdbx", "/w/a/B.KDBX", false),
+            ("**/*.kdbx", "/w/a/b.kdbx", true),
+            ("**/*.kdbx", "/w/a.kdbx/b", false),
+            ("**/*.kdbx/**", "/w/a.kdbx/b", true),
+            ("**/service-account*.json", "/w/service-account-1.json", true),
+            ("**/*_x*", "/w/a_xb", true),
+            ("**/[ab]c?", "/w/bcd", true),
+            ("**/?b", "/w/üb", true),
+        ] {
+            assert_eq!(matches(pattern, path), expected, "{pattern} {path}");
+        }
+        // A refusal means every case.
+        let shape = expand("**/*.KdbX", &Places::example()).unwrap();
+        let entry = GlobEntry { owner: 0, shape, is_refusal: true, is_exception: false };
+        let index = GlobIndex::new(&[entry]).unwrap();
+        let names = |path: &'static str| PathNames::new(Path::new(path));
+        assert_eq!(index.owners_of(&names("/w/a.kDBx")), [0]);
+        assert!(index.owners_of(&names("/w/a.kdb")).is_empty());
     }
 
     #[test]

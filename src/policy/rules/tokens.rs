@@ -93,17 +93,31 @@ fn check_word(word: &str) -> Result<(), PatternError> {
 pub fn fit_tokens(tokens: &[Token], arguments: &[Word], loose: bool) -> Fit {
     // Row `i` holds, for each position of `tokens`, how well the rest of the arguments from `i`
     // on fits the rest of the tokens; rows are filled from the end.
+    let needed = tokens.iter().filter(|token| !matches!(token, Token::Rest)).count();
+    if needed > arguments.len() {
+        return Fit::No;
+    }
     let width = tokens.len() + 1;
-    let mut row = vec![Fit::No; width];
-    let mut next = row.clone();
-    let mut after_next = row.clone();
+    let mut short = [Fit::No; 3 * SHORT_ROW];
+    let mut long = Vec::new();
+    let rows = if width <= SHORT_ROW {
+        short.as_mut_slice()
+    } else {
+        long.resize(3 * width, Fit::No);
+        long.as_mut_slice()
+    };
+    let (mut row, rest) = rows.split_at_mut(rows.len() / 3);
+    let (mut next, mut after_next) = rest.split_at_mut(rest.len() / 2);
     for index in (0..=arguments.len()).rev() {
-        fill_row(&mut row, tokens, arguments.get(index), loose, (&next, &after_next));
+        fill_row(row, tokens, arguments.get(index), loose, (next, after_next));
         std::mem::swap(&mut after_next, &mut next);
         std::mem::swap(&mut next, &mut row);
     }
     next.first().copied().unwrap_or(Fit::No)
 }
+
+/// Cells of a row that needs no memory of its own: nearly every rule has fewer tokens.
+const SHORT_ROW: usize = 12;
 
 fn fill_row(
     row: &mut [Fit],
