@@ -3,6 +3,7 @@
 
 mod author;
 mod explain;
+mod learn;
 mod replay;
 
 use super::args::PolicyCommand;
@@ -24,6 +25,7 @@ pub(super) fn policy(context: &Context, command: PolicyCommand) -> Outcome {
         PolicyCommand::Lint { files, json } => author::lint(context, &files, json),
         PolicyCommand::Fmt { files, write, check } => author::layout(context, &files, write, check),
         PolicyCommand::Replay(args) => replay::replay(context, &args),
+        PolicyCommand::Learn(args) => learn::learn(context, &args),
         PolicyCommand::Schema => {
             context.screen.out(&json(&crate::policy::json_schema())?);
             Ok(Exit::Done)

@@ -26,7 +26,10 @@ mod shape;
 mod unit;
 mod validate;
 
-pub use authoring::{Resolved, cases, format, lint, resolved, resolved_text, rules_of};
+pub use authoring::{
+    Observed, ObservedProgram, Resolved, cases, format, learn, lint, resolved, resolved_text,
+    rules_of,
+};
 pub use bound::{BindError, BoundPolicy, RoleVerdict};
 pub use cell::{CellPlan, MaskPlanKind, PlannedGrant, PlannedMask, PlannedPattern};
 pub use difference::differences;

@@ -15,6 +15,7 @@ mod opening;
 mod options;
 mod recorded;
 mod relay;
+pub mod learn;
 pub mod replay;
 mod resume;
 pub mod setup;

@@ -281,7 +281,7 @@ const fn effective(decision: Decision, headless: bool) -> Decision {
 }
 
 /// The places of a run, as its record names them.
-fn places(session: &SessionRecord, set: Option<&PolicySet>) -> Places {
+pub(super) fn places(session: &SessionRecord, set: Option<&PolicySet>) -> Places {
     let place = |name: &str| session.places.get(name).map(|place| PathBuf::from(place.raw()));
     let workspace = place("workspace").unwrap_or_else(|| PathBuf::from("/"));
     let home = place("home");

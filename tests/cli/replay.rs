@@ -179,3 +179,39 @@ fn a_log_that_was_changed_a_bad_policy_and_an_empty_place_are_told_apart() {
     let said = replay(&rig, "workspace", &[]).exits(22);
     assert!(said.stdout.is_empty() && said.stderr.contains("nothing is decided again"));
 }
+
+#[test]
+fn a_policy_is_learned_from_what_was_approved_and_nothing_else() {
+    let rig = Rig::new();
+    let policy = rig.policy(&rule("no-rev", "deny", "rev"));
+    run(&rig, &["touch made", "rev made", "cat made | head -3", "echo 'a b' > sub.txt"], &policy);
+    let learned = rig.stoplog(&["policy", "learn"]).exits(0);
+    assert!(learned.stderr.contains("learned from 3 approved calls"), "{}", learned.stderr);
+    let text = learned.stdout;
+    assert!(!text.contains("rev"), "what was denied teaches nothing: {text}");
+    let file = rig.beside("learned.toml", text.clone());
+    rig.stoplog(&["policy", "check", &file]).exits(0);
+    let answers =
+        |command: &str| rig.stoplog(&["policy", "explain", "--policy", &file, command]).code();
+    for command in ["touch made", "cat made | head -3", "echo 'a b' > sub.txt"] {
+        assert_eq!(answers(command), Some(0), "{command}: {text}");
+    }
+    for command in ["touch other", "cat sub.txt", "echo c > sub.txt", "rev made", "cat made > x"] {
+        assert_ne!(answers(command), Some(0), "{command}: {text}");
+    }
+    let session = &rig.records_of("session")[0];
+    let id: String = session["session"].as_str().unwrap().chars().take(8).collect();
+    assert!(text.contains(&format!("approved in {id}:")), "{text}");
+    // A part that nobody can tell is named, and not allowed.
+    run_more(&rig, &["echo b > \"$(cat made)y\""], &policy);
+    let partly = rig.stoplog(&["policy", "learn", "--all"]).exits(1);
+    assert!(partly.stderr.contains("redirection-target: "), "{}", partly.stderr);
+    assert!(partly.stdout.contains("touch") && partly.stdout.contains("cat"), "{}", partly.stdout);
+}
+
+/// A further run of the same rig.
+fn run_more(rig: &Rig, commands: &[&str], policy: &str) {
+    let mut turns: Vec<Value> = commands.iter().map(|command| bash(command)).collect();
+    turns.push(answer("done"));
+    rig.play(&turns, &["--policy", policy]);
+}

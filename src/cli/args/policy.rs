@@ -78,6 +78,15 @@ The policy takes the place of those that were named; the administrator's, the us
 workspace's stay as recorded. Exit codes: 0 no change that --fail-on names · 1 there is one, or a call
 of which the log does not hold enough.")]
     Replay(ReplayArgs),
+    /// Print a policy that allows what was approved in earlier sessions, and nothing else.
+    #[command(after_help = "\
+Examples:
+  stoplog policy learn > learned.toml
+  stoplog policy learn --all
+
+Each rule names the records that it came from. Read the file before you use it. Exit codes: 0 every
+approved call is covered · 1 some have a part that no rule can be learned for; stderr names them.")]
+    Learn(LearnArgs),
     /// Print the JSON Schema of policy files.
     Schema,
     /// Print a built-in policy, or the list of them.
@@ -117,6 +126,17 @@ pub struct ReplayArgs {
     /// Print one JSON object a call, unchanged ones too, and one with the totals.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `policy learn`.
+#[derive(Debug, Args)]
+pub struct LearnArgs {
+    /// Sessions or log files; default the newest.
+    #[arg(value_name = "SESSION|LOG", conflicts_with = "all", add = completion::session_ids())]
+    pub logs: Vec<String>,
+    /// Every session.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// Changes that `policy replay` fails on. A call that cannot be decided again is always one.

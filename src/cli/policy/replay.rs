@@ -23,7 +23,7 @@ pub(super) fn replay(context: &Context, args: &ReplayArgs) -> Outcome {
     // A mistake in the policy is told even where there is no log yet.
     Replay::of(&args.against)?;
     let mut tally = Tally::default();
-    for path in files(context, args)? {
+    for path in files(context, args.all, &args.logs)? {
         check_intact(&path)?;
         let mut replay = Replay::of(&args.against)?;
         let filter = Filter::default();
@@ -49,20 +49,25 @@ pub(super) fn replay(context: &Context, args: &ReplayArgs) -> Outcome {
     Ok(if tally.fails { Exit::Fault } else { Exit::Done })
 }
 
-fn files(context: &Context, args: &ReplayArgs) -> Result<Vec<PathBuf>, CommandError> {
-    if args.all {
+/// The log files that are meant: every one, those that are named, or the newest.
+pub(super) fn files(
+    context: &Context,
+    all: bool,
+    named: &[String],
+) -> Result<Vec<PathBuf>, CommandError> {
+    if all {
         let directory = logs(context)?;
         let known = sessions(&directory).map_err(unreadable)?;
         return Ok(known.iter().map(|session| log_path(&directory, session)).collect());
     }
-    if args.logs.is_empty() {
+    if named.is_empty() {
         return Ok(vec![log_file(context, None)?]);
     }
-    args.logs.iter().map(|wanted| log_file(context, Some(wanted))).collect()
+    named.iter().map(|wanted| log_file(context, Some(wanted))).collect()
 }
 
 /// Nothing is concluded from a log that is not what was written.
-fn check_intact(path: &Path) -> Result<(), CommandError> {
+pub(super) fn check_intact(path: &Path) -> Result<(), CommandError> {
     let anchors = Anchors::beside(path).map_err(unreadable)?;
     let report = verify(path, &anchors).map_err(unreadable)?;
     if report.status() == Status::Damaged {
