@@ -278,19 +278,20 @@ impl FileCompiler<'_> {
 
     fn assignment(&mut self, rule: &AssignmentRule) -> Option<AssignmentMatcher> {
         let names = self.each(&rule.name, NamePattern::new)?;
-        let value = match &rule.value {
-            None => None,
-            Some(value) if self.file.layer == Layer::BuiltIn => {
-                Some(LazyRegex::trusted(&value.value))
-            }
-            Some(value) => Some(self.accept(&value.span, LazyRegex::checked(&value.value))?),
-        };
-        let except = match &rule.except {
-            None => None,
-            Some(except) => Some(self.accept(&except.span, LazyRegex::checked(&except.value))?),
-        };
+        let value = self.expression(rule.value.as_ref())?;
+        let except = self.expression(rule.except.as_ref())?;
         let meta = self.meta(&rule.id, rule.decision.value, &rule.reason.value);
         Some(AssignmentMatcher { meta, names, value, except })
+    }
+
+    /// An expression that a rule may have. Those of the built-in policies are known to compile, and are
+    /// compiled when one is first asked.
+    fn expression(&mut self, written: Option<&Located<String>>) -> Option<Option<LazyRegex>> {
+        let Some(written) = written else { return Some(None) };
+        if self.file.layer == Layer::BuiltIn {
+            return Some(Some(LazyRegex::trusted(&written.value)));
+        }
+        self.accept(&written.span, LazyRegex::checked(&written.value)).map(Some)
     }
 
     fn tool(&mut self, rule: &ToolRule) -> Option<ToolMatcher> {
