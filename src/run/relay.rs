@@ -1,5 +1,6 @@
 //! Passes the caller's streams on to one command and back. It knows nothing of the command.
 
+use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -7,6 +8,7 @@ use std::io::IsTerminal as _;
 
 /// Bytes passed on at once: what a pipe holds.
 const RELAY_BYTES: usize = 64 * 1024;
+
 /// Whether nobody can have anything to say to the command: a terminal is never handed on, and the null
 /// device is what a command without input gets anyway.
 pub(super) fn has_no_input() -> bool {
@@ -22,7 +24,8 @@ pub(super) fn has_no_input() -> bool {
 /// Passes both streams on, as they come, until both have ended. One thread is enough for that: a reader
 /// of ours that does not read holds up a command that writes to it, as it would without us.
 pub(super) fn output(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) {
-    let mut buffer = vec![0_u8; RELAY_BYTES];
+    // Not filled beforehand: most of it is seldom used.
+    let mut buffer: Vec<u8> = Vec::with_capacity(RELAY_BYTES);
     let mut open: Vec<(OwnedFd, Stream)> = Vec::new();
     open.extend(stdout.map(|pipe| (pipe, Stream::Output)));
     open.extend(stderr.map(|pipe| (pipe, Stream::Error)));
@@ -30,11 +33,14 @@ pub(super) fn output(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>) {
         let mut ready: Vec<_> = open.iter().map(|(p, _)| PollFd::new(p, PollFlags::IN)).collect();
         // An interrupted look is followed by reads that find nothing.
         poll(&mut ready, None).ok();
-        open.retain(|(pipe, stream)| match rustix::io::read(pipe, &mut buffer) {
-            Ok(0) => false,
-            // A reader that went away (`| head`) is no error of ours; the command is told by its pipe.
-            Ok(count) => stream.write(buffer.get(..count).unwrap_or_default()).is_ok(),
-            Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+        open.retain(|(pipe, stream)| {
+            buffer.clear();
+            match rustix::io::read(pipe, spare_capacity(&mut buffer)) {
+                Ok(0) => false,
+                // A reader that went away (`| head`) is no error of ours; the command is told by its pipe.
+                Ok(_) => stream.write(&buffer).is_ok(),
+                Err(error) => matches!(error, Errno::AGAIN | Errno::INTR),
+            }
         });
     }
 }

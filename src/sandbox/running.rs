@@ -377,18 +377,20 @@ impl Collected {
     }
 
     fn take_output(&mut self, pipes: &mut Pipes, mut spill: Option<&mut Spill>) {
-        let mut buffer = [0_u8; READ_BYTES];
+        // Not filled beforehand: most of it is seldom used.
+        let mut buffer: Vec<u8> = Vec::new();
         for (pipe, output) in [(&mut pipes.stdout, &self.stdout), (&mut pipes.stderr, &self.stderr)]
         {
             let Some(open) = pipe.as_ref() else { continue };
-            match rustix::io::read(open, &mut buffer) {
+            buffer.clear();
+            buffer.reserve(READ_BYTES);
+            match rustix::io::read(open, rustix::buffer::spare_capacity(&mut buffer)) {
                 Ok(0) => *pipe = None,
                 Ok(count) => {
-                    let bytes = buffer.get(..count).unwrap_or_default();
-                    output.push(bytes);
+                    output.push(&buffer);
                     self.output_left = self.output_left.saturating_sub(count as u64);
                     if let Some(spill) = spill.as_deref_mut() {
-                        spill.push(bytes);
+                        spill.push(&buffer);
                     }
                 }
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
