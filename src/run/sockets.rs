@@ -1,7 +1,8 @@
 //! Sockets of this machine inside what a policy grants: a cell without the network must not talk with
 //! the programs that listen there. They are hidden like the names that a rule denies, once a run.
 //!
-//! A socket that a tool makes itself is no matter: nothing that a call started outlives it.
+//! A socket that a tool makes itself is not among them: nothing of a tool runs before the first call,
+//! and what a job of the run serves later is for the calls beside it.
 
 use crate::base::text::escape;
 use crate::chain::cell::CellBase;
