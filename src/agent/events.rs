@@ -183,6 +183,8 @@ pub enum FinishReason {
     RecordFailure,
     /// A guarantee of the cell was not met.
     SandboxFailure,
+    /// A hook of the session's start refused it.
+    HookDenied,
 }
 
 impl FinishReason {
@@ -200,6 +202,7 @@ impl FinishReason {
             Self::Loop => "loop",
             Self::RecordFailure => "record_failure",
             Self::SandboxFailure => "sandbox_failure",
+            Self::HookDenied => "hook_denied",
         }
     }
 
@@ -208,6 +211,7 @@ impl FinishReason {
     pub const fn exit(self, any_denied: bool) -> Exit {
         match self {
             Self::Stop if any_denied => Exit::Denied,
+            Self::HookDenied => Exit::Denied,
             Self::Stop => Exit::Done,
             Self::MaxIterations => Exit::IterationLimit,
             Self::Interrupted => Exit::Interrupted,

@@ -13,7 +13,7 @@ use crate::session::{FactError, FinalStatistics, SessionError};
 use std::time::Duration;
 
 /// Time that post-tool hooks have left when the run is over: they are told, not waited for.
-const POST_HOOK_TIME: Duration = Duration::from_secs(5);
+pub(super) const POST_HOOK_TIME: Duration = Duration::from_secs(5);
 
 /// How a run ends.
 #[derive(Debug, Clone)]
@@ -34,6 +34,10 @@ impl Ending {
 
     pub(super) const fn failed(reason: FinishReason, why: String) -> Self {
         Self { reason, answer: String::new(), error: Some(why) }
+    }
+
+    pub(super) const fn reason(&self) -> FinishReason {
+        self.reason
     }
 
     pub(super) fn with(self, answer: String) -> Self {
@@ -69,6 +73,9 @@ impl Agent {
             ending = self.worse(ending, &fault);
         }
         if let Err(fault) = self.close_journal(&ending) {
+            ending = self.worse(ending, &fault);
+        }
+        if let Err(fault) = self.end_hooks(ending.reason()).await {
             ending = self.worse(ending, &fault);
         }
         let result = self.result(&ending);
@@ -107,7 +114,8 @@ impl Agent {
             | FinishReason::Budget
             | FinishReason::Loop
             | FinishReason::RecordFailure
-            | FinishReason::SandboxFailure => self.fail_journal(ending, statistics),
+            | FinishReason::SandboxFailure
+            | FinishReason::HookDenied => self.fail_journal(ending, statistics),
         }
     }
 
@@ -154,7 +162,8 @@ impl Agent {
                 | FinishReason::Budget
                 | FinishReason::Loop
                 | FinishReason::RecordFailure
-                | FinishReason::SandboxFailure => "failed",
+                | FinishReason::SandboxFailure
+                | FinishReason::HookDenied => "failed",
             },
             finish_reason: ending.reason,
             answer: ending.answer.clone(),

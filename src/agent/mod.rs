@@ -14,6 +14,7 @@ pub mod events;
 pub mod executor;
 mod fault;
 mod finish;
+mod hooks;
 mod iteration;
 mod jobs;
 pub mod prompt;
@@ -156,6 +157,9 @@ impl Agent {
                 self.parts.journal.begin_run(&task, None)?;
                 self.note_context()?;
                 self.tell(Event::UserMessage { content: task });
+                if let Some(ending) = self.start_hooks().await? {
+                    return Ok(ending);
+                }
                 self.inject_agents_file().await?;
                 self.inject_background()?;
                 State::AwaitingModel
@@ -163,6 +167,9 @@ impl Agent {
             Start::Interrupted => {
                 self.take_earlier();
                 self.note_context()?;
+                if let Some(ending) = self.start_hooks().await? {
+                    return Ok(ending);
+                }
                 let state = self.state_after_recovery();
                 // Between a call and its result there is no place for a message.
                 if matches!(state, State::AwaitingModel) {

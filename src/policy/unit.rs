@@ -344,7 +344,7 @@ impl FileCompiler<'_> {
     }
 
     fn hook(&mut self, rule: &super::file::schema::HookRule) -> Hook {
-        let tools = self.each(&rule.tools, hook_tool).unwrap_or_default();
+        let tools = self.hook_tools(rule);
         if rule.argv.first().is_none_or(|program| program.value.is_empty()) {
             let message = "the hook names no program".to_owned();
             self.error(&rule.id.span, ("empty-pattern", message, None));
@@ -356,6 +356,25 @@ impl FileCompiler<'_> {
             tools: if is_any { Vec::new() } else { tools },
             argv: rule.argv.iter().map(|word| word.value.clone()).collect(),
             timeout_ms: rule.timeout_ms.as_ref().map(|timeout| timeout.value),
+        }
+    }
+
+    fn hook_tools(&mut self, rule: &super::file::schema::HookRule) -> Vec<String> {
+        match (&rule.tools, rule.event.is_of_a_call()) {
+            (Some(tools), true) => self.each(tools, hook_tool).unwrap_or_default(),
+            (None, false) => Vec::new(),
+            (None, true) => {
+                let help = "add `tools`: a list of names, or \"*\"".to_owned();
+                let message = "the hook does not say for which tools it is".to_owned();
+                self.error(&rule.id.span, ("empty-pattern", message, Some(help)));
+                Vec::new()
+            }
+            (Some(tools), false) => {
+                let message = format!("a hook of `{}` is for no tool", rule.event.as_str());
+                let help = "leave `tools` out".to_owned();
+                self.error(&tools.span, ("bad-pattern", message, Some(help)));
+                Vec::new()
+            }
         }
     }
 

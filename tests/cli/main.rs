@@ -28,6 +28,7 @@ mod replay;
 mod rig;
 mod secrets;
 mod session_bus;
+mod session_hooks;
 mod sessions;
 mod spending;
 mod stages;

@@ -81,11 +81,11 @@ pub enum NetworkVerdict {
 /// One hook ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Hook {
-    /// The call.
+    /// The call; of a session's hook, the session.
     pub call: Id,
     /// Identifier of the hook in the policy.
     pub hook: Untrusted,
-    /// `pre-tool` or `post-tool`.
+    /// `pre-tool`, `post-tool`, `session-start` or `session-end`.
     pub event: Untrusted,
     /// What it said; `deny` also when it failed.
     pub verdict: StageVerdict,

@@ -56,7 +56,23 @@ pub fn outcome_input(call: &Id, tool: &str, arguments: &str, status: &str) -> Ve
     .into_bytes()
 }
 
-/// Runs one hook to its end and reads its verdict. Blocks the calling thread.
+/// What a hook of a session reads: one JSON object.
+#[must_use]
+pub fn session_input(event: HookEvent, session: &Id, setting: &Setting, finish: &str) -> Vec<u8> {
+    let mut told = json!({
+        "event": event.as_str(),
+        "session": session,
+        "workspace": setting.workspace.to_string_lossy(),
+        "role": setting.role,
+    });
+    if let (HookEvent::SessionEnd, Some(told)) = (event, told.as_object_mut()) {
+        told.insert("finish".to_owned(), finish.into());
+    }
+    told.to_string().into_bytes()
+}
+
+/// Runs one hook to its end and reads its verdict. Blocks the calling thread. What a session's hook is
+/// about is the session.
 #[must_use]
 pub fn run(
     hook: &Hook,
@@ -118,10 +134,7 @@ fn record(hook: &Hook, call: &Id, verdict: &Verdict, took: Duration) -> HookReco
     HookRecord {
         call: call.clone(),
         hook: Untrusted::new(hook.meta.id.as_str()),
-        event: Untrusted::new(match hook.event {
-            HookEvent::PreTool => "pre-tool",
-            HookEvent::PostTool => "post-tool",
-        }),
+        event: Untrusted::new(hook.event.as_str()),
         verdict: stage,
         code,
         sentence,

@@ -137,7 +137,8 @@ impl Chat {
             | FinishReason::Empty
             | FinishReason::Budget
             | FinishReason::Loop
-            | FinishReason::SandboxFailure => None,
+            | FinishReason::SandboxFailure
+            | FinishReason::HookDenied => None,
         }
     }
 

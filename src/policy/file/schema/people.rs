@@ -45,8 +45,9 @@ pub struct HookRule {
     pub reason: Located<String>,
     /// When it runs.
     pub event: HookEvent,
-    /// The tools, by exact name, or `*`. A list is alternatives.
-    pub tools: Located<Words>,
+    /// The tools, by exact name, or `*`. A list is alternatives. Not for a session's events.
+    #[serde(default)]
+    pub tools: Option<Located<Words>>,
     /// The program and its arguments.
     pub argv: Vec<Located<String>>,
     /// Time to answer, in milliseconds. Default 30,000.
@@ -62,6 +63,32 @@ pub enum HookEvent {
     PreTool,
     /// After the call; it is told and cannot change anything.
     PostTool,
+    /// Before the first model request of a run; its deny ends the run, and so does its failure.
+    SessionStart,
+    /// When a run is over; it is told and cannot change anything.
+    SessionEnd,
+}
+
+impl HookEvent {
+    /// The word in policies and records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PreTool => "pre-tool",
+            Self::PostTool => "post-tool",
+            Self::SessionStart => "session-start",
+            Self::SessionEnd => "session-end",
+        }
+    }
+
+    /// Whether it is about a call of a tool.
+    #[must_use]
+    pub const fn is_of_a_call(self) -> bool {
+        match self {
+            Self::PreTool | Self::PostTool => true,
+            Self::SessionStart | Self::SessionEnd => false,
+        }
+    }
 }
 
 /// `[guardian]`
