@@ -217,13 +217,13 @@ pub(super) fn assemble(
     }
     let context = run_context(policy.set(), &facts, enforced.to_string(), receipt.sequence());
     listener(&init(&session, &grounds.workspace, policy.set(), &facts, &enforced));
-    let outputs = OutputDirectory::open(&tmp, &shown)?;
     let jobs = Jobs::new(journal.state().extension.jobs.len(), policy.limits().jobs);
+    let toolbox = toolbox(Arc::clone(&cell), (&tmp, &shown), jobs, memory)?;
     let chain = Chain {
         abort: abort.clone(),
         guardian,
         permission: Some(permission(config, &policy).with(memory.approvals.clone())),
-        cell: Arc::clone(&cell),
+        cell,
         lost: enforced.lost.clone(),
         setting: Arc::new(setting(config, &grounds, task)),
         person: person(&config.environment),
@@ -235,12 +235,7 @@ pub(super) fn assemble(
         settings,
         model,
         chain,
-        toolbox: Arc::new(Toolbox {
-            cell,
-            outputs: Some(outputs),
-            files: memory.files.clone(),
-            jobs,
-        }),
+        toolbox: Arc::new(toolbox),
         executor: Executor::default(),
         journal,
         log,
@@ -250,6 +245,17 @@ pub(super) fn assemble(
         scratch,
         listener,
     })
+}
+
+/// What the tools of the run share; the cell shows its temporary directory as `shown`.
+fn toolbox(
+    cell: Arc<CellBase>,
+    (tmp, shown): (&Path, &Path),
+    jobs: Jobs,
+    memory: &Memory,
+) -> Result<Toolbox, RunError> {
+    let outputs = OutputDirectory::open(tmp, shown)?;
+    Ok(Toolbox { cell, outputs: Some(outputs), files: memory.files.clone(), jobs })
 }
 
 /// Where the calls of a run are judged.
