@@ -49,8 +49,9 @@ fn description(tool: ToolName) -> String {
             "Run a bash script in a confined process and return its output (stdout and stderr, in \
              order) and exit status. It has no input and no terminal; everything it started ends \
              with it. Of an output over {result} bytes the head and the tail are returned. With \
-             `background` it is not waited for: for servers and long work, read with job_output and \
-             ended with job_kill; jobs end with your final answer."
+             `background` it is not waited for: for long work, read with job_output and ended with \
+             job_kill. Such a job ends with your final answer, and without a granted network no other \
+             call reaches a port that it opens: start a server in the command that uses it."
         ),
         ToolName::Edit => format!(
             "Replace exact text in a file. Each `old` must occur exactly once in the file as it is \
