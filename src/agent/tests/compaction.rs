@@ -3,7 +3,7 @@
 use super::rig::{Ran, Rig, script_model};
 use crate::agent::Start;
 use crate::agent::events::{Event, FinishReason};
-use crate::session::Operation;
+use crate::session::{Message, Operation};
 
 /// A turn that leaves some thousand bytes in the history.
 fn long_turn(number: usize) -> String {
@@ -70,6 +70,34 @@ fn a_summary_larger_than_what_it_replaces_is_refused_and_three_tries_are_all() {
     assert!(why.contains("3 tries") && why.contains("start a new session"), "{why}");
     assert_eq!(compactions(&ran), 0);
     assert!(!ran.said()[0].contains("[Compacted"), "the messages stay");
+    assert!(ran.state.is_idle());
+}
+
+#[test]
+fn a_tail_that_is_larger_than_the_window_ends_the_run_and_keeps_its_pairs() {
+    // The model refuses every request from the fifth on, however often the rest is summarised.
+    let mut rig = Rig::new();
+    rig.context_window = Some(2_000);
+    let overflow = OVERFLOW.replacen('{', "{\"repeat\":50,", 1);
+    let summary = SUMMARY.replace("\"repeat\":3", "\"repeat\":50");
+    let ran = rig.run("go", &format!("{}{summary}\n", script(4, &overflow)));
+    assert_eq!((ran.result.exit_code, ran.result.turns), (12, 4));
+    let after = ran.events.iter().rev();
+    let after = after.take_while(|event| !matches!(event, Event::AssistantMessage { .. }));
+    let tries = after.filter(|event| matches!(event, Event::Compaction { .. })).count();
+    assert!((1..=3).contains(&tries), "{tries} tries after the last answer");
+    let why = ran.result.error.clone().unwrap();
+    assert!(why.contains("the conversation is too long for this model"), "{why}");
+    let context = &ran.state.active_context;
+    let calls: Vec<_> = context.iter().flat_map(|placed| placed.message.tool_calls()).collect();
+    let results: Vec<_> = context
+        .iter()
+        .filter_map(|placed| match &*placed.message {
+            Message::Tool(result) => Some(&result.tool_call_id),
+            Message::User(_) | Message::Assistant(_) => None,
+        })
+        .collect();
+    assert_eq!(calls.iter().map(|call| &call.id).collect::<Vec<_>>(), results, "pairs stay whole");
     assert!(ran.state.is_idle());
 }
 
