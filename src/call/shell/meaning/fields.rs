@@ -304,6 +304,24 @@ impl<'shell> Builder<'shell> {
         }
     }
 
+    /// The characters at which values are split, if they are known. Blanks beside others would need rules
+    /// of their own.
+    fn separators(&self) -> Option<String> {
+        if !self.shell.facts.variables.contains_key("IFS") {
+            return Some(" \t\n".to_owned());
+        }
+        match self.shell.value("IFS") {
+            // Not assigned yet: no shell takes it from its environment.
+            Value::Environment => Some(" \t\n".to_owned()),
+            Value::Known(separators)
+                if separators.chars().all(is_blank) || !separators.chars().any(is_blank) =>
+            {
+                Some(separators)
+            }
+            Value::Known(_) | Value::Number | Value::Unset | Value::Unknown => None,
+        }
+    }
+
     /// A known value: unquoted it is split at blanks, and its pattern characters count.
     fn value(&mut self, value: &str, quoted: bool) {
         if !self.shell.expansion.take(value.len()) {
@@ -315,16 +333,24 @@ impl<'shell> Builder<'shell> {
             value.chars().for_each(|character| self.push(character, false));
             return;
         }
-        if self.shell.facts.variables.contains_key("IFS") {
+        let Some(separators) = self.separators() else {
             self.set_unknown(true);
             return;
-        }
+        };
         for character in value.chars() {
-            if matches!(character, ' ' | '\t' | '\n') {
+            if separators.contains(character) {
+                // One that is no blank ends a field even where nothing stands in front of it.
+                if !is_blank(character) {
+                    self.current();
+                }
                 self.fields.extend(self.current.take());
             } else {
                 self.push(character, matches!(character, '*' | '?' | '['));
             }
         }
     }
+}
+
+const fn is_blank(character: char) -> bool {
+    matches!(character, ' ' | '\t' | '\n')
 }
