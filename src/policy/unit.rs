@@ -276,6 +276,17 @@ impl FileCompiler<'_> {
         Some(CommandMatcher { meta, programs, tokens, flags, except, remote, code })
     }
 
+    /// An expression, if there is one; that of a built-in policy is compiled when it is needed.
+    fn expression(&mut self, text: Option<&Located<String>>) -> Option<Option<LazyRegex>> {
+        match text {
+            None => Some(None),
+            Some(text) if self.file.layer == Layer::BuiltIn => {
+                Some(Some(LazyRegex::trusted(&text.value)))
+            }
+            Some(text) => self.accept(&text.span, LazyRegex::checked(&text.value)).map(Some),
+        }
+    }
+
     fn assignment(&mut self, rule: &AssignmentRule) -> Option<AssignmentMatcher> {
         let names = self.each(&rule.name, NamePattern::new)?;
         let value = self.expression(rule.value.as_ref())?;
