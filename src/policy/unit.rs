@@ -295,16 +295,6 @@ impl FileCompiler<'_> {
         Some(AssignmentMatcher { meta, names, value, except })
     }
 
-    /// An expression that a rule may have. Those of the built-in policies are known to compile, and are
-    /// compiled when one is first asked.
-    fn expression(&mut self, written: Option<&Located<String>>) -> Option<Option<LazyRegex>> {
-        let Some(written) = written else { return Some(None) };
-        if self.file.layer == Layer::BuiltIn {
-            return Some(Some(LazyRegex::trusted(&written.value)));
-        }
-        self.accept(&written.span, LazyRegex::checked(&written.value)).map(Some)
-    }
-
     fn tool(&mut self, rule: &ToolRule) -> Option<ToolMatcher> {
         let tools = self.each(&rule.tool, NamePattern::new)?;
         let mut conditions = Vec::new();
