@@ -8,6 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+/// Far longer than a job that does nothing takes to end and to be seen, on a busy machine too.
+const ENDS_WITHIN_MS: u64 = 4_000;
+
 /// A background command.
 fn job(command: &str) -> Value {
     call("bash", &json!({"command": command, "background": true}))
@@ -192,7 +195,7 @@ fn an_end_that_the_model_has_not_seen_is_told_once() {
     let rig = Rig::new();
     let turns = [
         job("echo some; exit 3"),
-        bash("sleep 1"),
+        bash(&format!("sleep {}", ENDS_WITHIN_MS / 1_000)),
         json!({"text": "not yet", "delay_ms": 0}),
         answer("done"),
     ];
@@ -213,7 +216,7 @@ fn a_text_answer_goes_on_when_a_job_has_ended_meanwhile() {
     let rig = Rig::new();
     let turns = [
         job("sleep 0.3"),
-        json!({"text": "early", "delay_ms": 1_500}),
+        json!({"text": "early", "delay_ms": ENDS_WITHIN_MS}),
         json!({"text": "last", "expect": ["[Background job \"sleep 0.3\" (job-1) exit code 0]"]}),
     ];
     let done = rig.play(&turns, &[]).exits(0);
@@ -223,7 +226,7 @@ fn a_text_answer_goes_on_when_a_job_has_ended_meanwhile() {
 #[test]
 fn how_often_ends_of_jobs_keep_a_run_going_can_be_told() {
     let rig = Rig::new();
-    let turns = [job("true"), json!({"text": "early", "delay_ms": 1_000}), answer("last")];
+    let turns = [job("true"), json!({"text": "early", "delay_ms": ENDS_WITHIN_MS}), answer("last")];
     for (rounds, said) in [("0", "early"), ("1", "last")] {
         let done = rig.play(&turns, &["--max-background-rounds", rounds]).exits(0);
         assert_eq!(done.result()["answer"], said, "{rounds}");
