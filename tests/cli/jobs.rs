@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// Far longer than a job that does nothing takes to end and to be seen, on a busy machine too.
 const ENDS_WITHIN_MS: u64 = 4_000;
+/// A job that ends while the model writes its next answer: one that ends before is told with the request.
+const ENDS_MEANWHILE: &str = "sleep 1.5";
 
 /// A background command.
 fn job(command: &str) -> Value {
@@ -215,9 +217,9 @@ fn an_end_that_the_model_has_not_seen_is_told_once() {
 fn a_text_answer_goes_on_when_a_job_has_ended_meanwhile() {
     let rig = Rig::new();
     let turns = [
-        job("sleep 0.3"),
+        job(ENDS_MEANWHILE),
         json!({"text": "early", "delay_ms": ENDS_WITHIN_MS}),
-        json!({"text": "last", "expect": ["[Background job \"sleep 0.3\" (job-1) exit code 0]"]}),
+        json!({"text": "last", "expect": [format!("[Background job \"{ENDS_MEANWHILE}\" (job-1) exit code 0]")]}),
     ];
     let done = rig.play(&turns, &[]).exits(0);
     assert_eq!(done.result()["answer"], "last");
@@ -226,7 +228,8 @@ fn a_text_answer_goes_on_when_a_job_has_ended_meanwhile() {
 #[test]
 fn how_often_ends_of_jobs_keep_a_run_going_can_be_told() {
     let rig = Rig::new();
-    let turns = [job("true"), json!({"text": "early", "delay_ms": ENDS_WITHIN_MS}), answer("last")];
+    let turns =
+        [job(ENDS_MEANWHILE), json!({"text": "early", "delay_ms": ENDS_WITHIN_MS}), answer("last")];
     for (rounds, said) in [("0", "early"), ("1", "last")] {
         let done = rig.play(&turns, &["--max-background-rounds", rounds]).exits(0);
         assert_eq!(done.result()["answer"], said, "{rounds}");
