@@ -14,7 +14,8 @@ use std::path::PathBuf;
 
 /// The kernel's list for this process's network namespace.
 const LIST: &str = "/proc/self/net/unix";
-/// Bytes of it that are read: more than a hundred thousand sockets.
+/// Bytes of it that are read: more than a hundred thousand sockets. A longer list is an error: a name
+/// that was not seen would not be hidden.
 const LIST_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Words of a line before the name: number, references, protocol, flags, type, state, inode.
 const WORDS_BEFORE_NAME: usize = 7;
@@ -22,14 +23,22 @@ const WORDS_BEFORE_NAME: usize = 7;
 /// The names of all sockets that are bound to an absolute path, sorted.
 ///
 /// # Errors
-/// When the list cannot be read.
+/// When the list cannot be read, or not to its end.
 pub fn bound_sockets() -> io::Result<Vec<PathBuf>> {
-    let mut list = Vec::new();
-    File::open(LIST)?.take(LIST_BYTES_MAX).read_to_end(&mut list)?;
+    let list = whole(File::open(LIST)?, LIST_BYTES_MAX)?;
     let mut names: Vec<PathBuf> = list.split(|byte| *byte == b'\n').filter_map(name).collect();
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+fn whole(list: impl io::Read, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = list.take(bytes_max + 1).read_to_end(&mut bytes)?;
+    if read as u64 > bytes_max {
+        return Err(io::Error::other("the machine has more sockets than can be looked at"));
+    }
+    Ok(bytes)
 }
 
 /// The path of one line; `None` where there is none, or an abstract name.
@@ -61,6 +70,12 @@ mod tests {
         let mut odd = line(" /w/").into_bytes();
         odd.push(0xff);
         assert_eq!(name(&odd).unwrap().as_os_str().as_bytes(), b"/w/\xff");
+    }
+
+    #[test]
+    fn a_list_is_read_as_a_whole_or_not_at_all() {
+        assert_eq!(whole(&b"12345"[..], 5).unwrap(), b"12345");
+        whole(&b"123456"[..], 5).unwrap_err();
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::layers::{ACCEPTS, refused};
 use super::rig::{Live, Rig};
+use super::surroundings::has_python;
 use std::io::ErrorKind;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -35,7 +36,7 @@ fn was_reached(bus: &UnixListener) -> bool {
 
 #[test]
 fn the_session_bus_is_neither_named_to_a_tool_nor_reached_by_it() {
-    if Command::new("python3").arg("--version").output().is_err() {
+    if !has_python() {
         return;
     }
     let rig = Rig::new();
@@ -76,7 +77,7 @@ fn the_session_bus_is_neither_named_to_a_tool_nor_reached_by_it() {
 
 #[test]
 fn a_socket_that_a_tool_makes_serves_the_tool_and_is_removed_by_the_next_call() {
-    if Command::new("python3").arg("--version").output().is_err() {
+    if !has_python() {
         return;
     }
     let rig = Rig::new();

@@ -11,7 +11,7 @@ use std::process::Command;
 
 /// Whether the machine has Python, which alone makes these calls without a compiler.
 #[expect(clippy::print_stderr, reason = "what did not run must be seen")]
-fn has_python() -> bool {
+pub(crate) fn has_python() -> bool {
     let found = Command::new("python3").arg("-c").arg("import ctypes").status();
     let has = found.is_ok_and(|status| status.success());
     if !has {
