@@ -80,10 +80,10 @@ pub fn exec(
     let call = call(argv)?;
     let (mut chain, known, _scratch) = chain(config, &grounds, &AbortSignal::new())?;
     tell(&known);
-    let warnings = known.warnings.into_iter().chain(known.unseen).collect();
-    let begin = || begin_log(config, &grounds, warnings);
+    let warnings: Vec<String> = known.warnings.into_iter().chain(known.unseen).collect();
+    let begin = || begin_log(config, &grounds, warnings.clone());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (outcome, mut log) = runtime.block_on(decide_and_run(&mut chain, (call, argv), begin))?;
+    let (outcome, mut log) = runtime.block_on(decide_and_run(&mut chain, (call, argv), &begin))?;
     runtime.shutdown_background();
     let (finish, exit, approved, denied) = match &outcome {
         Ok(ExecOutcome::Ran { exit, .. }) => ("stop", *exit, 1, 0),
@@ -123,21 +123,21 @@ fn begin_log(
 async fn decide_and_run(
     chain: &mut Chain,
     (call, argv): (ToolCall, &[OsString]),
-    begin_log: impl FnOnce() -> Result<AuditWriter, RunError>,
+    begin_log: &dyn Fn() -> Result<AuditWriter, RunError>,
 ) -> Result<(Result<ExecOutcome, RunError>, AuditWriter), RunError> {
     let abort = chain.abort.clone();
     let _listening = signals::listen(&abort)?;
     let plan = plan(Arc::clone(&chain.cell), argv.to_vec());
     // A log is at hand before anything has an effect. Where judging has none, the cell is begun first.
-    let (judged, held, mut log) = if chain.judges_without_effect(call.request.tool().as_str()) {
-        let judged = chain.judge(call, &plan).await;
-        let held = judged.spec().cloned().map(sandbox::hold);
-        (judged, held, begin_log()?)
-    } else {
-        let log = begin_log()?;
-        let judged = chain.judge(call, &plan).await;
-        let held = judged.spec().cloned().map(sandbox::hold);
-        (judged, held, log)
+    let early = match chain.judges_without_effect(call.request.tool().as_str()) {
+        true => None,
+        false => Some(begin_log()?),
+    };
+    let judged = chain.judge(call, &plan).await;
+    let held = judged.spec().cloned().map(sandbox::hold);
+    let mut log = match early {
+        Some(log) => log,
+        None => begin_log()?,
     };
     let ruling = match judged.record_start(chain, &mut log) {
         Ok(ruling) => ruling,

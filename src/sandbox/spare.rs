@@ -50,6 +50,13 @@ enum Made {
     Copied,
 }
 
+impl Made {
+    /// Whether it may be the cell of `program`: a copy only of one that brings a memory of its own.
+    const fn may_become(self, program: &Program) -> bool {
+        matches!(self, Self::Started) || matches!(program, Program::Exec { .. })
+    }
+}
+
 impl Spare {
     /// Starts a child by `posix_spawn`, whose cost does not grow with the supervisor's memory and which
     /// runs none of our code between fork and exec.
@@ -155,7 +162,7 @@ pub fn copy_at_start(serve: Serve) -> Option<ExitCode> {
 
 /// What an exec does with handlers, and what `spawn_attributes` asks for.
 fn reset_signals() -> io::Result<()> {
-    sys::default_signals()?;
+    sys::default_signals();
     SigSet::empty().thread_set_mask().map_err(io::Error::from)
 }
 
@@ -231,10 +238,7 @@ impl Drop for Ready {
 
 /// A child for a cell of `executable` that is to run `program`: the spare one, or a new one.
 pub(super) fn take(executable: &Path, program: &Program) -> Result<Spare, SetupFailed> {
-    let brings_own_memory = matches!(program, Program::Exec { .. });
-    let fits = |spare: &Spare| {
-        spare.executable == executable && (spare.made == Made::Started || brings_own_memory)
-    };
+    let fits = |spare: &Spare| spare.executable == executable && spare.made.may_become(program);
     let mut pool = pool();
     match pool.spare.take() {
         Some(spare) if fits(&spare) => Ok(spare),
@@ -251,5 +255,21 @@ pub(super) fn refill(executable: &Path) {
     let mut pool = pool();
     if pool.keepers > 0 && pool.spare.is_none() {
         pool.spare = Spare::start(executable).ok();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sandbox::Stdin;
+
+    #[test]
+    fn a_copy_becomes_a_program_and_never_a_file_job() {
+        let job = Program::FileJob { job: Vec::new() };
+        let acts = Program::Acts { acts: String::new() };
+        let program = Program::Exec { argv: vec!["true".into()], stdin: Stdin::Empty };
+        assert!(Made::Copied.may_become(&program));
+        assert!(!Made::Copied.may_become(&job) && !Made::Copied.may_become(&acts));
+        assert!([program, job, acts].iter().all(|any| Made::Started.may_become(any)));
     }
 }

@@ -1,6 +1,6 @@
 //! The system calls that no safe wrapper offers. The only file of the crate with `unsafe`.
 //!
-//! Every function here does one call and decides nothing; `child` and `launch` are its callers.
+//! Every function here does one thing and decides nothing; `child` and `launch` are its callers.
 
 #![expect(
     unsafe_code,
@@ -99,14 +99,13 @@ pub(super) fn place_descriptors(descriptors: &[OwnedFd]) -> io::Result<()> {
 
 /// Gives every signal its default action, but for those that the runtime answers: a broken pipe, and
 /// the faults that tell of a full stack.
-pub(super) fn default_signals() -> io::Result<()> {
+pub(super) fn default_signals() {
     let kept = [libc::SIGPIPE, libc::SIGSEGV, libc::SIGBUS, libc::SIGKILL, libc::SIGSTOP];
     for signal in (1..=libc::SIGRTMAX()).filter(|signal| !kept.contains(signal)) {
         // SAFETY: the default action runs no code of ours. The numbers that the C library keeps for
         // itself are refused, which changes nothing.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    Ok(())
 }
 
 /// Overwrites the arguments and the environment that this process was started with, where the kernel

@@ -69,7 +69,15 @@ fn the_processes_around_a_command_know_nothing_of_the_supervisors_start() {
             assert_eq!(memory_holds_canary(process), None);
         }
     }
-    // The same look finds both in the process that was started with them, where it may look at all.
+    // The same look finds it in a process that does not protect itself.
+    let mut plain =
+        std::process::Command::new("sleep").arg("60").env(CANARY, CANARY).spawn().unwrap();
+    let environment = fs::read(format!("/proc/{}/environ", plain.id())).unwrap();
+    assert!(String::from_utf8_lossy(&environment).contains(CANARY), "the control");
+    assert_eq!(memory_holds_canary(plain.id()), Some(true), "the control");
+    plain.kill().unwrap();
+    plain.wait().unwrap();
+    // And in the supervisor, where it may look there at all.
     let arguments = fs::read(format!("/proc/{supervisor}/cmdline")).unwrap();
     assert!(String::from_utf8_lossy(&arguments).contains(ARGUMENT));
     if is_root {
@@ -145,4 +153,24 @@ fn nothing_stays_behind_where_the_word_exec_meant_something_else() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
     assert!(!left, "a process of this place still lives");
+}
+
+#[test]
+fn a_command_whose_decision_cannot_be_recorded_does_not_run() {
+    let rig = Rig::new();
+    let work = rig.work();
+    let touch = ["exec", "--workspace", work.to_str().unwrap(), "--", "touch", "ran"];
+    // The cell is begun before the log is.
+    rig.stoplog(&["exec", "--workspace", work.to_str().unwrap(), "--", "true"]).exits(0);
+    let ledger = rig.state().join("audit/ledger.jsonl");
+    let kept = fs::read(&ledger).unwrap();
+    fs::remove_file(&ledger).unwrap();
+    fs::create_dir(&ledger).unwrap();
+    let done = rig.stoplog(&touch);
+    assert_ne!(done.code(), Some(0), "{}", done.stderr);
+    assert!(!rig.has("ran"), "{}", done.stderr);
+    fs::remove_dir(&ledger).unwrap();
+    fs::write(&ledger, kept).unwrap();
+    rig.stoplog(&touch).exits(0);
+    assert!(rig.has("ran"), "the control");
 }
