@@ -15,9 +15,17 @@ pub(crate) fn refused_at(script: &str) -> Option<usize> {
         && !["$(", "${", "$[", "$'", "$\"", "<<", "<(", ">(", "(("]
             .iter()
             .any(|spelling| line.contains(spelling))
+        && !has_subscript(line)
         && !line.split([' ', '\t', ';', '|', '&', '(', ')']).any(is_reserved);
     let mut reader = Reader { rest: line, words: 0, in_word: false, before: ' ' };
     if plain { reader.error().map(|rest| line.len() - rest) } else { None }
+}
+
+/// Whether a name stands right before a `[`: bash may read everything up to the `]`, blanks and
+/// operators included, as the subscript of one word.
+fn has_subscript(line: &str) -> bool {
+    let before = line.match_indices('[').filter_map(|(at, _)| line.get(..at)?.chars().next_back());
+    before.into_iter().any(|character| character.is_ascii_alphanumeric() || character == '_')
 }
 
 struct Reader<'l> {
@@ -129,6 +137,10 @@ mod tests {
             ("touch x\necho 'open", false),
             ("case x in a) ls;; esac", false),
             ("echo `echo '`", false),
+            ("a[b a b(]; touch x", false),
+            ("a[ b c ( ]; touch x", false),
+            ("[ a = b ( ]", true),
+            ("grep [ab] 'open", true),
             ("", false),
         ] {
             assert_eq!(refused_at(line).is_some(), expected, "{line:?}");
