@@ -50,6 +50,8 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
 /// not each of its starts; they are a third of the text. Everything else keeps its place. In these files
 /// a list of examples stands on one line, or ends with a line of its own `]`.
 pub(in crate::policy) fn without_examples(text: &str) -> String {
+    // Most lines are shorter; a longer one takes several.
+    const BLANKS: &str = "                                                                ";
     let mut kept = String::with_capacity(text.len());
     let mut in_list = false;
     for line in text.split_inclusive('\n') {
@@ -60,7 +62,12 @@ pub(in crate::policy) fn without_examples(text: &str) -> String {
         }
         in_list = if starts { !line.trim_end().ends_with(']') } else { line.trim_end() != "]" };
         let body = line.trim_end_matches('\n');
-        kept.extend(std::iter::repeat_n(' ', body.len()));
+        let mut blank = body.len();
+        while blank > 0 {
+            let some = BLANKS.get(..blank).unwrap_or(BLANKS);
+            kept.push_str(some);
+            blank -= some.len();
+        }
         kept.extend((body.len() < line.len()).then_some('\n'));
     }
     kept

@@ -92,7 +92,7 @@ impl SourceFile {
     #[must_use]
     pub fn new(source: PolicySource) -> Self {
         let digest = Digest::of(source.text.as_bytes());
-        let ends = source.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let ends = source.text.match_indices('\n');
         let line_starts = std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect();
         Self { name: source.name, layer: source.layer, text: source.text, digest, line_starts }
     }

@@ -159,38 +159,25 @@ fn strip_placeholders(text: &str) -> String {
         .fold(text.to_owned(), |text, name| text.replace(&format!("{{{name}}}"), "/x"))
 }
 
-/// The pattern with placeholders filled in; `None` if it needs a place that does not exist, or one
-/// whose name is not UTF-8.
+/// The pattern with its placeholder filled in, which stands at the front or nowhere; `None` if it needs
+/// a place that does not exist, or one whose name is not UTF-8.
 #[must_use]
 pub fn expand(text: &str, places: &Places) -> Option<Shape> {
-    let mut literal = String::new();
-    let mut glob = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once('{') {
-        literal.push_str(before);
-        glob.push_str(before);
-        let (name, tail) = after.split_once('}')?;
-        match places.get(name) {
-            Some(place) => {
-                let place = place?.to_str()?;
-                literal.push_str(place);
-                glob.push_str(&escape(place));
-            }
-            None => glob.push_str(&format!("{{{name}}}")),
-        }
-        rest = tail;
+    let braced = text.strip_prefix('{').and_then(|text| text.split_once('}'));
+    let known = braced.and_then(|(name, rest)| Some((places.get(name)?, rest)));
+    let (place, rest) = match known {
+        Some((place, rest)) => (place?.to_str()?, rest),
+        None => ("", text),
+    };
+    let stem = rest.strip_suffix("/**");
+    if stem.unwrap_or(rest).contains(['*', '?', '[', ']', '\\', ',']) {
+        return Some(Shape::Glob(escape(place) + rest));
     }
-    literal.push_str(rest);
-    glob.push_str(rest);
-    let is_plain = |text: &str| !text.contains(['*', '?', '[', ']', '\\']);
-    let plain_source = is_plain(text.strip_suffix("/**").unwrap_or(text)) && !text.contains(',');
-    Some(match (plain_source, text.strip_suffix("/**")) {
-        (true, None) => Shape::Exact(literal.into()),
-        (true, Some(_)) => {
-            let root = literal.strip_suffix("/**").unwrap_or(&literal);
-            Shape::Tree(if root.is_empty() { "/".into() } else { root.into() })
-        }
-        (false, _) => Shape::Glob(glob),
+    let path = [place, stem.unwrap_or(rest)].concat();
+    Some(match stem {
+        None => Shape::Exact(path.into()),
+        Some(_) if path.is_empty() => Shape::Tree("/".into()),
+        Some(_) => Shape::Tree(path.into()),
     })
 }
 
