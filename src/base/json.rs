@@ -38,7 +38,8 @@ pub fn canonical(value: &Value) -> String {
 pub fn visible_line<T: serde::Serialize>(value: &T) -> Result<String, serde_json::Error> {
     let line = serde_json::to_string(value)?;
     // The serialiser has escaped the control characters of ASCII but the last.
-    if !line.bytes().any(|byte| byte >= 0x7f) || !line.chars().any(is_hidden) {
+    let is_plain = line.is_ascii() && !line.contains('\u{7f}');
+    if is_plain || !line.chars().any(is_hidden) {
         return Ok(line);
     }
     // Hidden characters can stand only inside strings, where each may be written as an escape.

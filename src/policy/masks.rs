@@ -9,6 +9,7 @@ use super::rules::globs::{Places, Shape, expand};
 use crate::base::paths::{is_within, is_within_tidied};
 use crate::base::pattern::{PathPattern, escape};
 use crate::call::effects::Access;
+use std::cell::OnceCell;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -33,18 +34,17 @@ impl MaskFor<'_> {
                     masks.push(self.mask(PlannedPattern::Exact(path.clone()), Vec::new()));
                 }
             }
-            Shape::Glob(glob) => self.add_glob(&parts(glob), grants, masks),
+            Shape::Glob(glob) => self.add_glob(&names(glob), grants, masks),
         }
     }
 
-    fn add_glob(&self, parts: &[&str], grants: &mut Grants, masks: &mut Vec<PlannedMask>) {
+    fn add_glob(&self, glob: &[Name<'_>], grants: &mut Grants, masks: &mut Vec<PlannedMask>) {
+        let front = plain_front(glob);
         // A glob that begins anywhere means no grant as a whole.
-        if parts.first() != Some(&"**") {
-            self.take_back(grants, &plain_front(parts), |grant| {
-                meets(parts, grant).is_some_and(<[_]>::is_empty)
-            });
+        if !begins_anywhere(glob) {
+            self.take_back(grants, &front, |grant| means(glob, grant));
         }
-        for (root, pattern) in self.searches(parts, grants) {
+        for (root, pattern) in self.searches(glob, &front, grants) {
             if !pattern.is_empty() {
                 let except = self.exceptions(&root);
                 masks.push(self.mask(PlannedPattern::Glob { root, pattern }, except));
@@ -58,17 +58,14 @@ impl MaskFor<'_> {
     /// Where names of a glob are searched for, and by which pattern. The system's directories and
     /// caches are large and nobody keeps secrets in them by accident: there only patterns that name
     /// their directory count, and no whole tree is walked.
-    fn searches(&self, parts: &[&str], grants: &Grants) -> Vec<(PathBuf, String)> {
-        let begins_anywhere = parts.first() == Some(&"**");
-        let front = plain_front(parts);
-        let around = grants.around(front.parent().unwrap_or(&front));
-        // From the root on, everything is inside.
-        let around = around.into_iter().filter(|grant| grant.path != front);
+    fn searches(&self, glob: &[Name<'_>], front: &Path, grants: &Grants) -> Vec<(PathBuf, String)> {
+        let begins_anywhere = begins_anywhere(glob);
+        let around = grants.around(front).into_iter().filter(|grant| grant.path != front);
         let searches: Vec<(PathBuf, String)> = around
-            .chain(grants.inside(&front))
-            .filter(|grant| self.has_right(grant) && !(grant.well_known && begins_anywhere))
+            .chain(grants.inside(front))
+            .filter(|grant| !(grant.well_known && begins_anywhere) && self.has_right(grant))
             .filter_map(|grant| {
-                let search = search_below(&grant.path, meets(parts, &grant.path)?);
+                let search = search_below(&grant.path, left_below(glob, &grant.path)?);
                 (!grant.well_known || !search.1.contains("**")).then_some(search)
             })
             .collect();
@@ -92,18 +89,18 @@ impl MaskFor<'_> {
         let excepts = |shape| match shape {
             Shape::Exact(except) => except == path,
             Shape::Tree(except) => is_within(path, &except),
-            Shape::Glob(glob) => meets(&parts(&glob), path).is_some_and(<[_]>::is_empty),
+            Shape::Glob(glob) => means(&names(&glob), path),
         };
         self.matcher.except.iter().filter_map(|text| expand(text, self.places)).any(excepts)
     }
 
-    /// Removes from grants at or inside `path` the right that is refused, where `means` says that the
+    /// Removes from grants at or inside `path` the right that is refused, where `is_meant` says that the
     /// rule means them. An ask leaves them.
-    fn take_back(&self, grants: &mut Grants, path: &Path, means: impl Fn(&Path) -> bool) {
+    fn take_back(&self, grants: &mut Grants, path: &Path, is_meant: impl Fn(&Path) -> bool) {
         if self.matcher.meta.decision == Decision::Ask {
             return;
         }
-        let goes = |grant: &PlannedGrant| means(&grant.path) && !self.is_excepted(&grant.path);
+        let goes = |grant: &PlannedGrant| is_meant(&grant.path) && !self.is_excepted(&grant.path);
         match self.kind {
             MaskPlanKind::Hide => grants.remove_inside(path, goes),
             MaskPlanKind::ReadOnly => grants.take_inside(path, Access::Write, goes),
@@ -117,7 +114,7 @@ impl MaskFor<'_> {
                 Shape::Exact(path) | Shape::Tree(path) => {
                     path.strip_prefix(root).ok()?.to_str().map(escape)
                 }
-                Shape::Glob(glob) => Some(meets(&parts(&glob), root)?.join("/")),
+                Shape::Glob(glob) => Some(joined(left_below(&names(&glob), root)?)),
             })
             .filter(|pattern| !pattern.is_empty())
             .collect()
@@ -134,51 +131,83 @@ impl MaskFor<'_> {
     }
 }
 
+/// One name of a glob. It is compiled when it is first compared, and compared with many grants.
+struct Name<'g> {
+    text: &'g str,
+    compiled: OnceCell<Vec<PathPattern>>,
+}
+
+impl Name<'_> {
+    fn is_any_directories(&self) -> bool {
+        self.text == "**"
+    }
+
+    fn is_plain(&self) -> bool {
+        !self.text.contains(['*', '?', '[', '{', '\\'])
+    }
+
+    /// Whether a name of a path is what this one, alternatives included, says.
+    fn fits(&self, name: &[u8]) -> bool {
+        if self.is_plain() {
+            return self.text.as_bytes() == name;
+        }
+        let compile = || PathPattern::parse(self.text).unwrap_or_default();
+        self.compiled.get_or_init(compile).iter().any(|pattern| pattern.fits(&[name]))
+    }
+}
+
 /// The names of an absolute glob.
-fn parts(glob: &str) -> Vec<&str> {
-    glob.split('/').filter(|part| !part.is_empty()).collect()
+fn names(glob: &str) -> Vec<Name<'_>> {
+    let texts = glob.split('/').filter(|text| !text.is_empty());
+    texts.map(|text| Name { text, compiled: OnceCell::new() }).collect()
+}
+
+fn begins_anywhere(glob: &[Name<'_>]) -> bool {
+    glob.first().is_some_and(Name::is_any_directories)
 }
 
 /// The directory that every match of a glob is or lies in: the plain names that it begins with. A
 /// grant that the glob reaches into is around it or inside it.
-fn plain_front(parts: &[&str]) -> PathBuf {
-    let plain = parts.iter().take_while(|part| !is_special(part));
-    plain.fold(PathBuf::from("/"), |front, name| front.join(name))
+fn plain_front(glob: &[Name<'_>]) -> PathBuf {
+    below(Path::new("/"), glob.iter().take_while(|name| name.is_plain()))
+}
+
+fn below<'n>(directory: &Path, names: impl Iterator<Item = &'n Name<'n>>) -> PathBuf {
+    let mut path = directory.to_path_buf();
+    names.for_each(|name| path.push(name.text));
+    path
 }
 
 /// What of a glob is left below `grant`; nothing: the glob means the grant or what it lies in. `None`:
 /// it does not reach into the grant.
-fn meets<'p, 'g>(parts: &'p [&'g str], grant: &Path) -> Option<&'p [&'g str]> {
-    let mut left = parts;
+fn left_below<'p, 'g>(glob: &'p [Name<'g>], grant: &Path) -> Option<&'p [Name<'g>]> {
+    let mut left = glob;
     // Grants are tidied, so that the text holds the names and nothing else.
     let names = grant.as_os_str().as_bytes().split(|byte| *byte == b'/');
     for name in names.filter(|name| !name.is_empty()) {
         match left.split_first() {
             None => return Some(left),
-            Some((&"**", _)) => return Some(left),
-            Some((part, rest)) if has_name(part, name) => left = rest,
+            Some((first, _)) if first.is_any_directories() => return Some(left),
+            Some((first, rest)) if first.fits(name) => left = rest,
             Some(_) => return None,
         }
     }
     Some(left)
 }
 
+/// Whether a glob means a path as a whole, or what the path lies in.
+fn means(glob: &[Name<'_>], path: &Path) -> bool {
+    left_below(glob, path).is_some_and(<[_]>::is_empty)
+}
+
 /// Where what is left of a glob below `grant` is searched for, and by which pattern: the plain names
 /// that it begins with lead to the root.
-fn search_below(grant: &Path, left: &[&str]) -> (PathBuf, String) {
-    let plain = left.iter().take_while(|part| !is_special(part)).count();
+fn search_below(grant: &Path, left: &[Name<'_>]) -> (PathBuf, String) {
+    let plain = left.iter().take_while(|name| name.is_plain()).count();
     let (names, pattern) = left.split_at(plain);
-    (names.iter().fold(grant.to_path_buf(), |root, name| root.join(name)), pattern.join("/"))
+    (below(grant, names.iter()), joined(pattern))
 }
 
-fn is_special(part: &str) -> bool {
-    part.contains(['*', '?', '[', '{', '\\'])
-}
-
-/// Whether one name is what one part of a pattern, alternatives included, says.
-fn has_name(part: &str, name: &[u8]) -> bool {
-    if !is_special(part) {
-        return part.as_bytes() == name;
-    }
-    PathPattern::parse(part).is_ok_and(|patterns| patterns.iter().any(|p| p.fits(&[name])))
+fn joined(names: &[Name<'_>]) -> String {
+    names.iter().map(|name| name.text).collect::<Vec<_>>().join("/")
 }

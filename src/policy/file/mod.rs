@@ -2,6 +2,7 @@
 //! are wrong. Nothing here decides on a call.
 
 pub mod diagnostic;
+mod embedded;
 pub mod located;
 pub(in crate::policy) mod read;
 pub mod schema;

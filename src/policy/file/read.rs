@@ -4,11 +4,11 @@
 //! is enough for one that has no error.
 
 use super::diagnostic::{Collector, DIAGNOSTICS_MAX, did_you_mean};
+use super::embedded;
 use super::schema::{Document, RoleSection};
 use super::source::{Layer, SourceFile};
 use crate::base::limits::POLICY_BYTES_MAX;
 use serde::de::DeserializeOwned;
-use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 use toml::Spanned;
@@ -23,13 +23,12 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
     if !fits(file, collector) {
         return Document::default();
     }
-    let text = match file.layer {
-        Layer::BuiltIn => Cow::Owned(without_examples(&file.text)),
-        Layer::Administrator | Layer::User | Layer::Explicit | Layer::Workspace => {
-            Cow::Borrowed(file.text.as_str())
-        }
-    };
-    let (table, errors) = DeTable::parse_recoverable(&text);
+    // Only the program's own files lack their examples: one that is written anew runs them.
+    let embedded = (file.layer == Layer::BuiltIn).then(|| embedded::table(&file.text)).flatten();
+    if let Some(document) = embedded.and_then(|table| read_once(file, table)) {
+        return document;
+    }
+    let (table, errors) = DeTable::parse_recoverable(&file.text);
     for error in &errors {
         let span = error.span().unwrap_or(0..0);
         collector.error(file, &span, ("invalid-toml", error.message().to_owned()), None);
@@ -37,40 +36,18 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
     if !errors.is_empty() {
         return Document::default();
     }
-    let mut reader = Reader { file, errors: Errors::Noticed(false) };
-    let document = reader.document(table.into_inner());
-    if matches!(reader.errors, Errors::Noticed(false)) {
+    if let Some(document) = read_once(file, table.into_inner()) {
         return document;
     }
     let (table, _) = DeTable::parse_recoverable(&file.text);
     Reader { file, errors: Errors::Reported(collector) }.document(table.into_inner())
 }
 
-/// The text of a built-in file with blanks in the place of its examples, which the program's tests run,
-/// not each of its starts; they are a third of the text. Everything else keeps its place. In these files
-/// a list of examples stands on one line, or ends with a line of its own `]`.
-pub(in crate::policy) fn without_examples(text: &str) -> String {
-    // Most lines are shorter; a longer one takes several.
-    const BLANKS: &str = "                                                                ";
-    let mut kept = String::with_capacity(text.len());
-    let mut in_list = false;
-    for line in text.split_inclusive('\n') {
-        let starts = line.starts_with("match = [") || line.starts_with("not_match = [");
-        if !starts && !in_list {
-            kept.push_str(line);
-            continue;
-        }
-        in_list = if starts { !line.trim_end().ends_with(']') } else { line.trim_end() != "]" };
-        let body = line.trim_end_matches('\n');
-        let mut blank = body.len();
-        while blank > 0 {
-            let some = BLANKS.get(..blank).unwrap_or(BLANKS);
-            kept.push_str(some);
-            blank -= some.len();
-        }
-        kept.extend((body.len() < line.len()).then_some('\n'));
-    }
-    kept
+/// The document, if nothing in it is wrong.
+fn read_once(file: &Arc<SourceFile>, table: DeTable<'_>) -> Option<Document> {
+    let mut reader = Reader { file, errors: Errors::Noticed(false) };
+    let document = reader.document(table);
+    matches!(reader.errors, Errors::Noticed(false)).then_some(document)
 }
 
 fn fits(file: &Arc<SourceFile>, collector: &mut Collector) -> bool {

@@ -30,24 +30,3 @@ fn the_examples_of_every_built_in_policy_hold_and_its_expressions_compile() {
         assert!(errors.0.iter().any(|error| error.code == "failing-example"), "{name}: {errors}");
     }
 }
-
-#[test]
-fn what_a_start_leaves_out_of_a_built_in_policy_is_its_examples_alone() {
-    for name in BUILT_IN_NAMES {
-        let text = built_in(name).unwrap();
-        let short = file::read::without_examples(text);
-        assert_eq!(short.len(), text.len());
-        assert!(short.lines().all(|line| !line.contains("match = [")), "{name}");
-        let mut table: toml::Table = toml::from_str(text).unwrap();
-        for section in ["path", "command", "tool", "network"] {
-            for list in ["rule", "assignment"] {
-                let rules = table.get_mut(section).and_then(|section| section.get_mut(list));
-                for rule in rules.and_then(toml::Value::as_array_mut).into_iter().flatten() {
-                    let rule = rule.as_table_mut().unwrap();
-                    drop((rule.remove("match"), rule.remove("not_match")));
-                }
-            }
-        }
-        assert_eq!(toml::from_str::<toml::Table>(&short).unwrap(), table, "{name}");
-    }
-}
