@@ -21,10 +21,8 @@ const DEPTH_MAX: usize = 16;
 pub(super) fn table(text: &str) -> Option<DeTable<'static>> {
     let name = BUILT_IN_NAMES.into_iter().find(|name| built_in(name) == Some(text))?;
     let mut reader = Reader { bytes: read_when_built(name)?, text: built_in(name)? };
-    match reader.value(0)?.into_inner() {
-        DeValue::Table(table) if reader.bytes.is_empty() => Some(table),
-        _ => None,
-    }
+    let DeValue::Table(table) = reader.value(0)?.into_inner() else { return None };
+    reader.bytes.is_empty().then_some(table)
 }
 
 fn read_when_built(name: &str) -> Option<&'static [u8]> {
@@ -130,7 +128,11 @@ mod tests {
             DeValue::Array(array) => {
                 array.iter_mut().for_each(|value| without_examples(value.get_mut()));
             }
-            _ => {}
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_) => {}
         }
     }
 
