@@ -8,21 +8,23 @@
 //! `V` any other value, to be read from the text. Numbers are of seven bits a byte, the lowest first, the
 //! eighth bit set on all but the last.
 
+use super::schema::Document;
 use super::source::{BUILT_IN_NAMES, built_in};
-use std::borrow::Cow;
+use serde::de::value::{BorrowedStrDeserializer, Error};
+use serde::de::{
+    Deserialize as _, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess,
+    SeqAccess, Visitor,
+};
+use serde_spanned::de::{SpannedDeserializer, is_spanned};
 use std::ops::Range;
-use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::ValueDeserializer;
 
-/// Tables and arrays that lie in each other, at most.
-const DEPTH_MAX: usize = 16;
-
-/// What the TOML library read of `text`, if that is the text of a built-in policy.
-pub(super) fn table(text: &str) -> Option<DeTable<'static>> {
+/// What the text says, if it is that of a built-in policy.
+pub(super) fn document(text: &str) -> Option<Document> {
     let name = BUILT_IN_NAMES.into_iter().find(|name| built_in(name) == Some(text))?;
     let mut reader = Reader { bytes: read_when_built(name)?, text: built_in(name)? };
-    let DeValue::Table(table) = reader.value(0)?.into_inner() else { return None };
-    reader.bytes.is_empty().then_some(table)
+    let document = Document::deserialize(Value(&mut reader)).ok()?;
+    reader.bytes.is_empty().then_some(document)
 }
 
 fn read_when_built(name: &str) -> Option<&'static [u8]> {
@@ -36,86 +38,194 @@ fn read_when_built(name: &str) -> Option<&'static [u8]> {
     })
 }
 
-struct Reader {
-    bytes: &'static [u8],
-    text: &'static str,
+/// What is left to read.
+struct Reader<'de> {
+    bytes: &'de [u8],
+    text: &'de str,
 }
 
-impl Reader {
-    fn byte(&mut self) -> Option<u8> {
-        let (first, rest) = self.bytes.split_first()?;
+/// The letter of a value and where it is written.
+type Head = (u8, Range<usize>);
+
+impl<'de> Reader<'de> {
+    fn byte(&mut self) -> Result<u8, Error> {
+        let (first, rest) = self.bytes.split_first().ok_or_else(ends_early)?;
         self.bytes = rest;
-        Some(*first)
+        Ok(*first)
     }
 
-    fn number(&mut self) -> Option<usize> {
+    fn number(&mut self) -> Result<usize, Error> {
         let (mut number, mut shift) = (0_usize, 0);
         loop {
             let byte = self.byte()?;
-            number |= usize::from(byte & 0x7f).checked_shl(shift)?;
+            let part = usize::from(byte & 0x7f).checked_shl(shift);
+            number |= part.ok_or_else(|| Error::custom("a number is too long"))?;
             shift += 7;
             if byte & 0x80 == 0 {
-                return Some(number);
+                return Ok(number);
             }
         }
     }
 
-    fn head(&mut self) -> Option<(u8, Range<usize>)> {
+    fn head(&mut self) -> Result<Head, Error> {
         let tag = self.byte()?;
         let (start, length) = (self.number()?, self.number()?);
-        Some((tag, start..start.checked_add(length)?))
+        Ok((tag, start..start.saturating_add(length)))
     }
 
-    fn value(&mut self, depth: usize) -> Option<Spanned<DeValue<'static>>> {
-        if depth > DEPTH_MAX {
-            return None;
-        }
-        let (tag, span) = self.head()?;
-        let value = match tag {
-            b'T' => DeValue::Table(self.entries(depth)?),
-            b'A' => {
-                let mut array = DeArray::new();
-                for _ in 0..self.number()? {
-                    array.push(self.value(depth + 1)?);
-                }
-                DeValue::Array(array)
-            }
-            b'V' => DeValue::parse(self.text.get(span.clone())?).ok()?.into_inner(),
-            _ => DeValue::String(self.string(tag, &span)?),
-        };
-        Some(Spanned::new(span, value))
-    }
-
-    fn entries(&mut self, depth: usize) -> Option<DeTable<'static>> {
-        let count = self.number()?;
-        let mut table = DeTable::new();
-        for _ in 0..count {
-            let (tag, span) = self.head()?;
-            let key = self.string(tag, &span)?;
-            table.insert(Spanned::new(span, key), self.value(depth + 1)?);
-        }
-        Some(table)
-    }
-
-    fn string(&mut self, tag: u8, span: &Range<usize>) -> Option<Cow<'static, str>> {
+    /// The text of a string, of which the head is read.
+    fn string(&mut self, (tag, span): Head) -> Result<&'de str, Error> {
         let string = match tag {
-            b'W' => self.text.get(span.clone())?,
-            b'Q' => self.text.get(span.start.checked_add(1)?..span.end.checked_sub(1)?)?,
+            b'W' => self.text.get(span),
+            b'Q' => self.text.get(span.start.saturating_add(1)..span.end.saturating_sub(1)),
             b'S' => {
                 let length = self.number()?;
-                let (string, rest) = self.bytes.split_at_checked(length)?;
+                let (string, rest) = self.bytes.split_at_checked(length).ok_or_else(ends_early)?;
                 self.bytes = rest;
-                std::str::from_utf8(string).ok()?
+                std::str::from_utf8(string).ok()
             }
-            _ => return None,
+            _ => None,
         };
-        Some(Cow::Borrowed(string))
+        string.ok_or_else(|| Error::custom("no string"))
+    }
+}
+
+fn ends_early() -> Error {
+    Error::custom("the bytes end early")
+}
+
+/// The next value.
+struct Value<'r, 'de>(&'r mut Reader<'de>);
+
+impl<'de> IntoDeserializer<'de, Error> for Value<'_, 'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+impl<'de> Deserializer<'de> for Value<'_, 'de> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let head = self.0.head()?;
+        match head.0 {
+            b'T' => {
+                let left = self.0.number()?;
+                visitor.visit_map(Values { reader: self.0, left })
+            }
+            b'A' => {
+                let left = self.0.number()?;
+                visitor.visit_seq(Values { reader: self.0, left })
+            }
+            b'V' => {
+                let text = self.0.text.get(head.1).ok_or_else(ends_early)?;
+                let value = ValueDeserializer::parse(text).map_err(Error::custom)?;
+                value.deserialize_any(visitor).map_err(Error::custom)
+            }
+            _ => visitor.visit_borrowed_str(self.0.string(head)?),
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        if !is_spanned(name) {
+            return self.deserialize_any(visitor);
+        }
+        let before = self.0.bytes;
+        let (_, span) = self.0.head()?;
+        self.0.bytes = before;
+        visitor.visit_map(SpannedDeserializer::new(self, span))
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let head = self.0.head()?;
+        visitor.visit_enum(BorrowedStrDeserializer::new(self.0.string(head)?))
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map identifier ignored_any
+    }
+}
+
+/// What a table or an array still has.
+struct Values<'r, 'de> {
+    reader: &'r mut Reader<'de>,
+    left: usize,
+}
+
+impl Values<'_, '_> {
+    fn has_next(&mut self) -> bool {
+        let has_next = self.left > 0;
+        self.left = self.left.saturating_sub(1);
+        has_next
+    }
+}
+
+impl<'de> SeqAccess<'de> for Values<'_, 'de> {
+    type Error = Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        if !self.has_next() {
+            return Ok(None);
+        }
+        seed.deserialize(Value(self.reader)).map(Some)
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.left)
+    }
+}
+
+impl<'de> MapAccess<'de> for Values<'_, 'de> {
+    type Error = Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Error> {
+        if !self.has_next() {
+            return Ok(None);
+        }
+        let head = self.reader.head()?;
+        seed.deserialize(BorrowedStrDeserializer::new(self.reader.string(head)?)).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
+        seed.deserialize(Value(self.reader))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use toml::de::{DeTable, DeValue};
 
     /// Without the examples of the rules, at any depth.
     fn without_examples(value: &mut DeValue<'_>) {
@@ -140,25 +250,29 @@ mod tests {
     fn what_was_read_when_built_is_what_the_text_says_without_its_examples() {
         for name in BUILT_IN_NAMES {
             let text = built_in(name).unwrap();
-            let mut read = DeValue::Table(DeTable::parse(text).unwrap().into_inner());
-            without_examples(&mut read);
-            let taken = DeValue::Table(table(text).unwrap());
-            // The whole of it, every span included.
-            assert_eq!(format!("{taken:?}"), format!("{read:?}"), "{name}");
+            let table = DeTable::parse(text).unwrap();
+            let span = table.span();
+            let mut table = DeValue::Table(table.into_inner());
+            without_examples(&mut table);
+            let table = ValueDeserializer::from(toml::Spanned::new(span, table));
+            let read = Document::deserialize(table).unwrap();
+            // The whole of it, every place in the text included.
+            assert_eq!(format!("{:?}", document(text).unwrap()), format!("{read:?}"), "{name}");
         }
     }
 
     #[test]
     fn another_text_is_not_a_built_in_one() {
         let text = built_in("ci").unwrap();
-        assert!(table(&format!("{text}\n")).is_none() && table("").is_none());
+        assert!(document(&format!("{text}\n")).is_none() && document("").is_none());
     }
 
     #[test]
-    fn bytes_that_end_early_are_nothing() {
+    fn bytes_that_end_early_are_an_error() {
         let (bytes, text) = (read_when_built("ci").unwrap(), built_in("ci").unwrap());
         for end in 0..bytes.len() {
-            assert!(Reader { bytes: &bytes[..end], text }.value(0).is_none(), "{end}");
+            let mut reader = Reader { bytes: &bytes[..end], text };
+            assert!(Document::deserialize(Value(&mut reader)).is_err(), "{end}");
         }
     }
 }

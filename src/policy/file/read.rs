@@ -24,8 +24,8 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
         return Document::default();
     }
     // Only the program's own files lack their examples: one that is written anew runs them.
-    let embedded = (file.layer == Layer::BuiltIn).then(|| embedded::table(&file.text)).flatten();
-    if let Some(document) = embedded.and_then(|table| read_once(file, table)) {
+    let embedded = (file.layer == Layer::BuiltIn).then(|| embedded::document(&file.text));
+    if let Some(document) = embedded.flatten() {
         return document;
     }
     let (table, errors) = DeTable::parse_recoverable(&file.text);

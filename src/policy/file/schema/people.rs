@@ -2,11 +2,13 @@
 
 use super::super::located::{Located, Words};
 use schemars::JsonSchema;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize as DeriveDeserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// `[roles]`
-#[derive(Debug, Clone, Default, DeriveDeserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, JsonSchema)]
 #[serde(default)]
 pub struct RolesSection {
     /// The role of a run that names none.
@@ -14,6 +16,35 @@ pub struct RolesSection {
     /// The roles by name.
     #[serde(flatten)]
     pub roles: BTreeMap<String, RoleSection>,
+}
+
+/// By hand, because serde loses the places of what it flattens.
+impl<'de> Deserialize<'de> for RolesSection {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(RolesVisitor)
+    }
+}
+
+struct RolesVisitor;
+
+impl<'de> Visitor<'de> for RolesVisitor {
+    type Value = RolesSection;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a table of roles")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RolesSection, A::Error> {
+        let mut section = RolesSection::default();
+        while let Some(name) = map.next_key::<String>()? {
+            if name == "default" {
+                section.default = Some(map.next_value()?);
+            } else {
+                section.roles.insert(name, map.next_value()?);
+            }
+        }
+        Ok(section)
+    }
 }
 
 /// `[roles.NAME]`
