@@ -177,6 +177,8 @@ fn a_job_is_confined_like_a_call() {
         job(&command),
         output(&json!({"wait_ms": 60_000})),
         bash("sleep 0.2"),
+        // Waits for nothing but the end.
+        output(&json!({"offset": 1_000_000, "wait_ms": 60_000})),
         output(&json!({"offset": 0})),
         answer("done"),
     ];
@@ -396,7 +398,9 @@ fn only_jobs_of_the_session_can_be_named_and_only_offered_tools_name_them() {
 #[test]
 fn the_kept_output_of_a_short_job_leaves_no_file() {
     let rig = Rig::new();
-    let turns = [job("echo short"), output(&json!({"wait_ms": 60_000})), answer("done")];
+    // Behind the output only the end is left to wait for.
+    let end = output(&json!({"offset": 6, "wait_ms": 60_000}));
+    let turns = [job("echo short"), end, answer("done")];
     rig.play(&turns, &[]).exits(0);
     let place = rig.sessions().pop().unwrap().join("tmp/stoplog-output");
     let left = |place: &Path| fs::read_dir(place).map_or(0, Iterator::count);
