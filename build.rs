@@ -7,20 +7,22 @@ use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The policies, by the names of their files.
-const NAMES: [&str; 5] = ["base", "readonly", "workspace", "ci", "untrusted"];
-
 #[expect(clippy::disallowed_methods, reason = "cargo names the directories by the environment")]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=policies");
     let (root, out) = (std::env::var("CARGO_MANIFEST_DIR")?, std::env::var("OUT_DIR")?);
-    for name in NAMES {
-        let text = std::fs::read_to_string(Path::new(&root).join(format!("policies/{name}.toml")))?;
+    for entry in std::fs::read_dir(Path::new(&root).join("policies"))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path)?;
         let table =
-            DeTable::parse(&text).map_err(|error| format!("policies/{name}.toml: {error}"))?;
+            DeTable::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut bytes = Vec::new();
         Writer { text: &text, bytes: &mut bytes }.table(&table.span(), table.get_ref());
-        std::fs::write(Path::new(&out).join(format!("{name}.policy")), bytes)?;
+        let name = path.with_extension("policy");
+        std::fs::write(Path::new(&out).join(name.file_name().unwrap_or_default()), bytes)?;
     }
     Ok(())
 }

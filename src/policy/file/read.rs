@@ -5,7 +5,7 @@
 
 use super::diagnostic::{Collector, DIAGNOSTICS_MAX, did_you_mean};
 use super::embedded;
-use super::schema::{Document, RoleSection};
+use super::schema::Document;
 use super::source::{Layer, SourceFile};
 use crate::base::limits::POLICY_BYTES_MAX;
 use serde::de::DeserializeOwned;
@@ -23,7 +23,7 @@ pub fn read(file: &Arc<SourceFile>, collector: &mut Collector) -> Document {
     if !fits(file, collector) {
         return Document::default();
     }
-    // Only the program's own files lack their examples: one that is written anew runs them.
+    // A built-in policy of another release, as a log keeps it, is read from its text.
     let embedded = (file.layer == Layer::BuiltIn).then(|| embedded::document(&file.text));
     if let Some(document) = embedded.flatten() {
         return document;
@@ -93,6 +93,7 @@ impl Reader<'_> {
             command: self.section(&mut table, "command"),
             tool: self.section(&mut table, "tool"),
             network: self.section(&mut table, "network"),
+            roles: self.section(&mut table, "roles"),
             hooks: self.section(&mut table, "hooks"),
             guardian: self.section(&mut table, "guardian"),
             permission: self.section(&mut table, "permission"),
@@ -102,7 +103,6 @@ impl Reader<'_> {
             audit: self.section(&mut table, "audit"),
             ..Document::default()
         };
-        self.roles(&mut table, &mut document);
         let head = Spanned::new(0..self.file.text.len(), DeValue::Table(table));
         if let Some(head) = self.value::<Document>(head) {
             document.version = head.version;
@@ -157,22 +157,6 @@ impl Reader<'_> {
             section.take_rules(key, list, self);
         }
         section
-    }
-
-    fn roles(&mut self, table: &mut DeTable<'_>, document: &mut Document) {
-        let Some(value) = table.remove("roles") else { return };
-        let span = value.span();
-        let DeValue::Table(roles) = value.into_inner() else {
-            self.report(&span, ("wrong-type", "`roles` must be a table".into()), None);
-            return;
-        };
-        for (name, value) in roles {
-            if name.get_ref() == "default" {
-                document.roles.default = self.value(value);
-            } else if let Some(role) = self.value::<RoleSection>(value) {
-                document.roles.roles.insert(name.into_inner().into_owned(), role);
-            }
-        }
     }
 
     fn list<T: DeserializeOwned>(&mut self, list: Value<'_>) -> Vec<T> {
@@ -309,6 +293,7 @@ macro_rules! takes_no_rules {
     )*};
 }
 takes_no_rules!(
+    RolesSection,
     GuardianSection,
     PermissionSection,
     EnvSection,
