@@ -4,6 +4,8 @@
 
 use super::calls::outcome_record;
 use super::events::Event;
+use super::stopping::Watch;
+
 use super::{Agent, Fault};
 use crate::audit::record::{Body, Started};
 use crate::base::ids::Id;
@@ -36,7 +38,12 @@ impl Agent {
         let plan = move |call: &ToolCall, approved: &[std::path::PathBuf]| {
             plan::cell(call, &toolbox, approved)
         };
-        let ruling = self.parts.chain.decide(host_call(), &plan, &mut self.parts.log).await?;
+        let (abort, left) = (self.parts.chain.abort.clone(), self.time_left());
+        let watch = Watch::new(&mut self.parts.journal, abort, left);
+        let decided = self.parts.chain.decide(host_call(), &plan, &mut self.parts.log);
+        let (ruling, stopped) = watch.over(decided).await;
+        stopped?;
+        let ruling = ruling?;
         let Ruling::Approved(approved) = ruling else {
             self.tell(Event::AgentsFile { bytes: 0, status: "denied" });
             return Ok(());
@@ -60,10 +67,12 @@ impl Agent {
         self.parts.log.append(&Body::Started(started)).map(drop)?;
         let (toolbox, abort) = (Arc::clone(&self.parts.toolbox), self.parts.chain.abort.clone());
         let run = move || execute(approved, &toolbox, &abort);
-        let outcome =
-            tokio::task::spawn_blocking(run).await.map_err(|_panicked| Fault::LostCall)?;
+        let read = tokio::task::spawn_blocking(run);
+        let (outcome, stopped) = self.watch().over(read).await;
+        let outcome = outcome.map_err(|_panicked| Fault::LostCall)?;
         let record = outcome_record(&id, &outcome);
         self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?;
+        stopped?;
         Ok(outcome)
     }
 }

@@ -3,10 +3,12 @@
 
 use super::events::{Event, FinishReason};
 use super::finish::Ending;
+use super::stopping::Watch;
 use super::turn::{CallResult, State};
 use super::{Agent, Fault, wave};
 use crate::audit::record::{
-    Body, Outcome as OutcomeRecord, Rejected, RejectedBecause, Stages, Started,
+    Body, Exit as RecordedExit, Outcome as OutcomeRecord, Rejected, RejectedBecause, Stages,
+    Started,
 };
 use crate::base::digest::Digest;
 use crate::base::ids::Id;
@@ -160,9 +162,13 @@ impl Agent {
         let plan = move |call: &ToolCall, approved: &[std::path::PathBuf]| {
             plan::cell(call, &toolbox, approved)
         };
-        let ruling = self.parts.chain.decide(call, &plan, &mut self.parts.log).await?;
+        let (abort, left) = (self.parts.chain.abort.clone(), self.time_left());
+        let watch = Watch::new(&mut self.parts.journal, abort, left);
+        let decided = self.parts.chain.decide(call, &plan, &mut self.parts.log);
+        let (ruling, stopped) = watch.over(decided).await;
+        stopped?;
         self.spend_on_reviews();
-        Ok(ruling)
+        Ok(ruling?)
     }
 
     /// The calls that had not started when the run was stopped: the abort check refuses each on the
@@ -348,11 +354,17 @@ impl Agent {
         }
         let mut results = Vec::with_capacity(count);
         let mut unmet = None;
-        while let Some(joined) = running.join_next().await {
+        let mut recorded = Ok(());
+        loop {
+            let (joined, stopped) = self.watch().over(running.join_next()).await;
+            recorded = recorded.and(stopped);
+            let Some(joined) = joined else { break };
             let mut ran = joined.map_err(|_panicked| Fault::LostCall)?;
             unmet = unmet.or(ran.outcome.setup_failed.take());
             results.push((ran.place.index, self.finish_call(ran)?));
         }
+        // What the calls came to is on record all the same.
+        recorded?;
         results.sort_by_key(|(index, _)| *index);
         self.turn_results.extend(results.into_iter().map(|(_, result)| result));
         Ok(match unmet {
@@ -374,7 +386,7 @@ impl Agent {
         }
         let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
         self.settle(&started, kind, outcome.text.clone())?;
-        let status = if outcome.success { "ok" } else { "failed" };
+        let status = status_of(&outcome);
         self.tell_result(&id, &place, (status, &outcome.text), duration_ms);
         self.start_post_hooks(&place, id, status);
         Ok(result_of(place, outcome.text, outcome.yields))
@@ -438,6 +450,17 @@ impl Agent {
             self.parts.log.append(&Body::Hook(Box::new(record))).map(drop)?;
         }
         Ok(())
+    }
+}
+
+/// How a call that ran went, in one word.
+fn status_of(outcome: &Outcome) -> &'static str {
+    if outcome.success {
+        "ok"
+    } else if outcome.exit == RecordedExit::Cancelled {
+        "interrupted"
+    } else {
+        "failed"
     }
 }
 

@@ -58,18 +58,20 @@ impl Ending {
 impl Agent {
     /// Closes everything. An error here cannot be recorded any more; it becomes the result.
     pub(super) async fn close(&mut self, ending: Ending) -> RunResult {
+        let mut ending = ending;
+        let stopped = self.is_stopped(&ending);
+        if let Err(fault) = self.stop_cells(stopped) {
+            ending = self.worse(ending, &fault);
+        }
         self.wait_for_post_hooks().await;
         self.end_iteration();
-        let mut ending = ending;
         if ending.reason == FinishReason::RecordFailure {
             self.parts.journal.use_reserve();
         }
         if let Err(fault) = self.end_jobs().await {
             ending = self.worse(ending, &fault);
         }
-        if ending.reason == FinishReason::Interrupted
-            && let Err(fault) = self.refuse_open().await
-        {
+        if stopped && let Err(fault) = self.refuse_open().await {
             ending = self.worse(ending, &fault);
         }
         if let Err(fault) = self.close_journal(&ending) {
@@ -84,6 +86,13 @@ impl Agent {
             return self.result(&ending);
         }
         result
+    }
+
+    /// Whether the run ends since somebody stopped it, or since its time was over in the midst of it.
+    fn is_stopped(&self, ending: &Ending) -> bool {
+        let abort = &self.parts.chain.abort;
+        let in_time = ending.reason != FinishReason::Budget || abort.cause() != StopCause::Time;
+        ending.reason == FinishReason::Interrupted || abort.is_aborted() && !in_time
     }
 
     /// A record that fails while a run ends for another reason is the more important news.

@@ -9,6 +9,7 @@ use crate::chain::abort::AbortSignal;
 use crate::chain::hooks;
 use crate::chain::verdict::Verdict;
 use crate::policy::{Hook, HookEvent};
+use std::future::Future;
 use std::sync::Arc;
 
 impl Agent {
@@ -17,13 +18,15 @@ impl Agent {
     pub(super) async fn start_hooks(&mut self) -> Result<Option<Ending>, Fault> {
         let abort = self.parts.chain.abort.clone();
         for hook in self.session_hooks(HookEvent::SessionStart) {
-            let (verdict, record) = self.session_hook(hook, "", &abort).await;
+            let asked = self.session_hook(hook, "", &abort);
+            let ((verdict, record), stopped) = self.watch().over(asked).await;
             let (id, sentence) = (record.hook.to_string(), record.sentence.to_string());
             self.parts.log.append(&Body::Hook(Box::new(record))).map(drop)?;
+            stopped?;
             match verdict {
                 Verdict::Pass(_) | Verdict::Skipped(_) => {}
                 Verdict::Require(_) | Verdict::Deny(_) if abort.is_aborted() => {
-                    return Ok(Some(Ending::interrupted()));
+                    return Ok(Some(self.stopped()));
                 }
                 Verdict::Require(_) | Verdict::Deny(_) => {
                     let why = format!("the hook `{id}` refused the run: {sentence}");
@@ -51,18 +54,18 @@ impl Agent {
         all.filter(|hook| hook.event == event).cloned().collect()
     }
 
-    async fn session_hook(
+    fn session_hook(
         &self,
         hook: Hook,
         finish: &str,
         abort: &AbortSignal,
-    ) -> (Verdict, HookRecord) {
+    ) -> impl Future<Output = (Verdict, HookRecord)> + use<> {
         let chain = &self.parts.chain;
         let session = self.parts.session.clone();
         let stdin = hooks::session_input(hook.event, &session, &chain.setting, finish);
         let (cell, abort) = (Arc::clone(&chain.cell), abort.clone());
         let failed = hooks::failed(&hook, &session);
         let run = move || hooks::run(&hook, &session, stdin, &cell, &abort);
-        tokio::task::spawn_blocking(run).await.unwrap_or(failed)
+        async move { tokio::task::spawn_blocking(run).await.unwrap_or(failed) }
     }
 }

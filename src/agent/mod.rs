@@ -21,6 +21,7 @@ pub mod prompt;
 mod quiet;
 pub mod settings;
 mod spending;
+mod stopping;
 mod tally;
 mod turn;
 mod wave;

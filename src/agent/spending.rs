@@ -5,6 +5,7 @@ use super::Agent;
 use super::events::FinishReason;
 use super::finish::Ending;
 use crate::base::dollars::Dollars;
+use crate::chain::abort::StopCause;
 use crate::model::{Price, Usage};
 use crate::session::{Cost, Extension};
 use std::time::Duration;
@@ -13,7 +14,8 @@ impl Agent {
     /// The ending that a spent budget or the wish to stop makes, if there is one.
     pub(super) fn spent(&self) -> Option<Ending> {
         let (budget, tally) = (&self.parts.settings.budget, &self.tally);
-        if self.parts.chain.abort.is_aborted() {
+        let abort = &self.parts.chain.abort;
+        if abort.is_aborted() && abort.cause() != StopCause::Time {
             return Some(Ending::interrupted());
         }
         let earlier = &tally.earlier;

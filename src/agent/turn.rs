@@ -257,7 +257,7 @@ impl Agent {
     pub(super) fn record_turn(&mut self, results: &[CallResult]) -> Result<State, Fault> {
         self.take_post_hooks()?;
         if self.parts.chain.abort.is_aborted() {
-            return Ok(State::Ended(Ending::interrupted()));
+            return Ok(State::Ended(self.stopped()));
         }
         if results.iter().any(|result| result.yields) {
             return Ok(State::Ended(Ending::stop(String::new())));

@@ -57,6 +57,9 @@ pub const TOOL_TIME_MAX: Duration = Duration::from_millis(300_000);
 /// Wall time of one background job, if no rule says less: longer than the tests of a large project take,
 /// and short enough that a forgotten server does not outlive the work by much.
 pub const JOB_TIME_MAX: Duration = Duration::from_secs(60 * 60);
+/// Longest time for which the record of a stop may hold up the end of cells: a flush takes some
+/// milliseconds, and whoever stops a run whose disk hangs does not wait for it.
+pub const STOP_RECORD_MAX: Duration = Duration::from_secs(2);
 /// Background jobs of a session at the same time: each may use what one call may use.
 pub const JOBS_AT_ONCE_MAX: u64 = 8;
 /// Background jobs that one run starts: the output that is kept of each stays in memory.

@@ -126,7 +126,7 @@ async fn decide_and_run(
     begin_log: &dyn Fn() -> Result<AuditWriter, RunError>,
 ) -> Result<(Result<ExecOutcome, RunError>, AuditWriter), RunError> {
     let abort = chain.abort.clone();
-    let _listening = signals::listen(&abort)?;
+    let _listening = signals::listen(&abort, AbortSignal::abort)?;
     let plan = plan(Arc::clone(&chain.cell), argv.to_vec());
     // A log is at hand before anything has an effect. Where judging has none, the cell is begun first.
     let early = match chain.judges_without_effect(call.request.tool().as_str()) {

@@ -178,7 +178,7 @@ pub async fn run_once(
     // The next child starts while the policy is read, and later while the model is waited for.
     let _ready = sandbox::ready_always();
     let abort = AbortSignal::new();
-    let _listening = signals::listen(&abort)?;
+    let _listening = signals::listen(&abort, AbortSignal::ask)?;
     let surroundings = Surroundings { abort: &abort, memory, listener };
     let (parts, start) = match job {
         Job::New { task } => (setup::new_session(config, &task, surroundings)?, Start::Task(task)),
@@ -186,5 +186,5 @@ pub async fn run_once(
             resume::open_session(config, &session, task, surroundings)?
         }
     };
-    Ok(Agent::new(parts).run(start).await)
+    Ok(Box::pin(Agent::new(parts).run(start)).await)
 }

@@ -76,16 +76,19 @@ impl Drop for Listening {
     }
 }
 
-/// Listens until the run ends. The cells of a run die with the supervisor, so that the second
-/// signal needs no more than its end.
+/// Listens until the run ends; the first signal does what `stop` says with `abort`. The cells of a run
+/// die with the supervisor, so that the second signal needs no more than its end.
 ///
 /// # Errors
 /// If the handlers cannot be installed.
-pub fn listen(abort: &AbortSignal) -> std::io::Result<Listening> {
+pub fn listen(
+    abort: &AbortSignal,
+    stop: fn(&AbortSignal, StopCause),
+) -> std::io::Result<Listening> {
     let mut signals = StopSignals::new()?;
     let _second = SecondEnds::install()?;
     let abort = abort.clone();
-    let first = tokio::spawn(async move { abort.abort(signals.next().await) });
+    let first = tokio::spawn(async move { stop(&abort, signals.next().await) });
     Ok(Listening { first, _second })
 }
 
@@ -124,5 +127,6 @@ pub const fn exit_of(cause: StopCause) -> Exit {
     match cause {
         StopCause::Interrupt => Exit::Interrupted,
         StopCause::Termination => Exit::Terminated,
+        StopCause::Time => Exit::Budget,
     }
 }

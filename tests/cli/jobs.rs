@@ -2,6 +2,7 @@
 //! with the run whatever ends it.
 
 use super::rig::{Done, Live, Rig, answer, bash, call, calls};
+use super::sleeper::Sleeper;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs;
@@ -26,37 +27,6 @@ fn output(more: &Value) -> Value {
 
 fn kill() -> Value {
     call("job_kill", &json!({"job": "job-1"}))
-}
-
-/// A command that sleeps under a name that no other test has, and a look whether it lives.
-struct Sleeper(String);
-
-impl Sleeper {
-    fn new(rig: &Rig) -> Self {
-        let place = rig.root().file_name().unwrap().to_str().unwrap();
-        let unique: u32 =
-            place.bytes().map(u32::from).fold(7, |sum, byte| sum * 31 % 999_983 + byte);
-        Self(format!("900.{unique:07}{}", std::process::id()))
-    }
-
-    fn command(&self) -> String {
-        format!("sleep {}", self.0)
-    }
-
-    fn lives(&self) -> bool {
-        let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-        let mut lines = processes.map(|entry| fs::read(entry.path().join("cmdline")));
-        let line = format!("sleep\0{}\0", self.0);
-        lines.any(|read| read.is_ok_and(|read| read == line.as_bytes()))
-    }
-
-    fn is_gone_soon(&self) -> bool {
-        let start = Instant::now();
-        while self.lives() && start.elapsed() < Duration::from_secs(10) {
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        !self.lives()
-    }
 }
 
 /// The facts of our own of one kind.

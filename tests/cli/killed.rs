@@ -35,7 +35,7 @@ fn resume(rig: &Rig, more: &[&str]) -> Done {
 }
 
 /// The results in the journal that answer `call`.
-fn results_of(rig: &Rig, call: &str) -> Vec<Value> {
+pub(crate) fn results_of(rig: &Rig, call: &str) -> Vec<Value> {
     let entries = rig.facts().into_iter().map(|fact| fact["entry"].clone());
     entries
         .filter(|entry| entry["message"]["role"] == "tool")

@@ -78,7 +78,7 @@ fn stage_1_a_call_that_waits_while_the_run_is_stopped_is_refused_by_the_abort_ch
     assert_stopped_by(&rig, "abort", "aborted");
     assert_listed(&done, "abort", "aborted");
     assert!(!rig.has("second"));
-    assert_eq!(done.statuses(), ["failed", "aborted"]);
+    assert_eq!(done.statuses(), ["interrupted", "aborted"]);
     let control = Rig::new();
     let done = control.play(&turns("touch begun"), &[]);
     assert_went_through(&control, done, "second");

@@ -100,7 +100,7 @@ fn ctrl_c_stops_the_turn_and_a_second_one_ends_the_program_with_130() {
     // What was in flight is told when the session goes on.
     let session = rig.session();
     rig.script(&[json!({"expect": "interrupted", "text": "I will look"})]);
-    let done = rig.stoplog(&["resume", &session, "--headless"]).exits(0);
+    let done = rig.stoplog(&["resume", &session, "go on", "--headless"]).exits(0);
     assert!(done.stdout.contains("I will look"));
     drop(done.says(&["Call 1 of 1, `bash`, had started; whether it took effect is unknown"]));
 }

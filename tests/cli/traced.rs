@@ -13,6 +13,7 @@ use nix::unistd::Pid;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::thread;
 
 /// Where a process is killed, seen from its journal. Lines are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +26,46 @@ pub(crate) enum Moment {
 
 /// Starts `arguments` and kills the process at `moment`; `false` if it ended before.
 pub(crate) fn kill_at(rig: &Rig, arguments: &[String], moment: Moment) -> bool {
+    hold_at(rig, arguments, moment, |_| ()).map(Held::kill).is_some()
+}
+
+/// Starts `arguments`, does `meanwhile` to the process, and holds it at `moment`; none if it ended before.
+pub(crate) fn hold_at<'r>(
+    rig: &'r Rig,
+    arguments: &[String],
+    moment: Moment,
+    meanwhile: impl FnOnce(Pid) + Send,
+) -> Option<Held<'r>> {
     let mut traced = Traced::start(rig, arguments);
-    while traced.next_call() {
-        if traced.is_at(moment) {
-            traced.kill();
-            return true;
+    let id = traced.id;
+    thread::scope(|scope| {
+        scope.spawn(move || meanwhile(id));
+        while traced.next_call() {
+            if traced.is_at(moment) {
+                return Some(Held(traced));
+            }
         }
+        None
+    })
+}
+
+/// A process whose writing thread is held; its other threads go on.
+pub(crate) struct Held<'r>(Traced<'r>);
+
+impl Held<'_> {
+    pub(crate) fn kill(self) {
+        self.0.kill();
     }
-    false
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        nix::sys::signal::kill(self.0.id, signal).unwrap();
+    }
+
+    /// Waits for its end, although nobody lets it go on; gives the exit code.
+    pub(crate) fn ends(self) -> i32 {
+        let WaitStatus::Exited(_, code) = wait(self.0.id) else { panic!("it did not exit") };
+        code
+    }
 }
 
 /// A system call at its beginning or its end, with its first argument.
