@@ -1,6 +1,7 @@
 //! Background jobs: decided and confined like every call, read and ended by the model, recorded, and gone
 //! with the run whatever ends it.
 
+use super::layers::{ACCEPTS, play_refused, refused};
 use super::rig::{Done, Live, Rig, answer, bash, call, calls};
 use super::sleeper::Sleeper;
 use rustix::process::Signal;
@@ -276,6 +277,51 @@ fn a_killed_process_leaves_no_job_and_the_model_is_told() {
     assert_eq!((ends.len(), &ends[0]["outcome"]), (2, &json!("is gone")));
     assert_eq!(outcome(&rig)["exit"]["how"], "interrupted");
     verifies(&rig);
+}
+
+/// The same on a machine that refuses namespaces: no process of a job is hidden from its own, so that
+/// each has to be found and ended.
+#[test]
+fn without_namespaces_a_job_is_read_and_no_process_of_it_outlives_the_run() {
+    let rig = Rig::new();
+    let sleeper = Sleeper::new(&rig);
+    let policy = rig.policy(ACCEPTS);
+    let command = format!(
+        "echo begun; (trap '' TERM HUP; setsid {}) & {}",
+        sleeper.command(),
+        sleeper.command()
+    );
+    let kept = [job(&command), output(&json!({"wait_ms": 60_000})), answer("done")];
+    let ended = [job(&command), output(&json!({"wait_ms": 60_000})), kill(), answer("done")];
+    for (turns, how) in [(&kept[..], "cancelled"), (&ended[..], "killed")] {
+        let done = play_refused(&rig, turns, &["--policy", &policy]).exits(0);
+        assert!(
+            told(&done, 1).starts_with("begun\n[bytes 0 to 5 of 6 so far]"),
+            "{}",
+            told(&done, 1)
+        );
+        assert!(!sleeper.lives(), "{how}");
+        let outcome = outcome(&rig);
+        assert_eq!(outcome["exit"]["how"], how, "{outcome}");
+        assert_eq!(outcome["enforced"]["namespaces"], json!([]), "the situation: {outcome}");
+        verifies(&rig);
+    }
+}
+
+#[test]
+fn without_namespaces_a_killed_process_leaves_no_job() {
+    let rig = Rig::new();
+    let sleeper = Sleeper::new(&rig);
+    let policy = rig.policy(ACCEPTS);
+    let command = format!("(setsid {}) & {}", sleeper.command(), sleeper.command());
+    let script = rig.script(&[job(&command), json!({"text": "never", "delay_ms": 100_000})]);
+    let arguments = rig.arguments(&script, &["--policy", &policy]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut live = Live::start(refused(&rig, &arguments));
+    assert!(live.until(|| sleeper.lives() && !facts(&rig, "jobStarted").is_empty()));
+    live.signal(Signal::KILL);
+    assert_eq!(live.end().signal(), Some(9));
+    assert!(sleeper.is_gone_soon(), "the job outlives the supervisor");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn run_refused(rig: &Rig, arguments: &[&str]) -> Done {
     Live::start(refused(rig, arguments)).end()
 }
 
-fn play_refused(rig: &Rig, turns: &[Value], more: &[&str]) -> Done {
+pub(crate) fn play_refused(rig: &Rig, turns: &[Value], more: &[&str]) -> Done {
     let script = rig.script(turns);
     let arguments = rig.arguments(&script, more);
     run_refused(rig, &arguments.iter().map(String::as_str).collect::<Vec<_>>())
