@@ -5,9 +5,8 @@
 use super::calls::outcome_record;
 use super::events::Event;
 use super::stopping::Watch;
-
 use super::{Agent, Fault};
-use crate::audit::record::{Body, Started};
+use crate::audit::record::Body;
 use crate::base::ids::Id;
 use crate::base::limits::AGENTS_FILE_BYTES_MAX;
 use crate::base::text::head_and_tail;
@@ -59,12 +58,9 @@ impl Agent {
         Ok(())
     }
 
-    /// The same order as for every call: the start is in the log before the effect, the outcome after.
+    /// The same order as for every call: the start is in the log already, the outcome follows the effect.
     async fn read_for_host(&mut self, approved: Approved) -> Result<Outcome, Fault> {
         let id = approved.subject().call.id.clone();
-        let sandbox = approved.spec_digest();
-        let started = Started { call: id.clone(), sandbox };
-        self.parts.log.append(&Body::Started(started)).map(drop)?;
         let (toolbox, abort) = (Arc::clone(&self.parts.toolbox), self.parts.chain.abort.clone());
         let run = move || execute(approved, &toolbox, &abort);
         let read = tokio::task::spawn_blocking(run);

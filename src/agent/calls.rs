@@ -8,7 +8,6 @@ use super::turn::{CallResult, State};
 use super::{Agent, Fault, wave};
 use crate::audit::record::{
     Body, Exit as RecordedExit, Outcome as OutcomeRecord, Rejected, RejectedBecause, Stages,
-    Started,
 };
 use crate::base::digest::Digest;
 use crate::base::ids::Id;
@@ -17,9 +16,10 @@ use crate::call::ToolCall;
 use crate::call::request::{InvalidCall, Request};
 use crate::chain::verdict::Denied;
 use crate::chain::{Approved, Ruling, hooks};
-use crate::policy::HookEvent;
+use crate::policy::{Hook, HookEvent};
 use crate::session::{
-    CallPlace, CallProgress, Counters, DenialReason, Refusal, Replay, SyntheticReason, ToolOutcome,
+    CallPlace, CallProgress, Counters, DenialReason, Journal, Refusal, Replay, SessionError,
+    SyntheticReason, ToolOutcome,
 };
 use crate::tools::execute::Outcome;
 use crate::tools::plan;
@@ -149,7 +149,7 @@ impl Agent {
         }
     }
 
-    /// What the chain says about a call; its decision is durable.
+    /// What the chain says about a call; its decision is durable, and its start with it if it is approved.
     async fn rule(&mut self, place: &CallPlace, id: Id, request: Request) -> Result<Ruling, Fault> {
         let call = ToolCall {
             id,
@@ -158,6 +158,11 @@ impl Agent {
             request,
             raw_arguments: place.arguments.clone(),
         };
+        let chain = &self.parts.chain;
+        if !chain.is_headless() || !chain.judges_without_effect(&place.name) {
+            // A person, a hook or a model acts on the answer.
+            self.parts.journal.flush()?;
+        }
         let toolbox = Arc::clone(&self.parts.toolbox);
         let plan = move |call: &ToolCall, approved: &[std::path::PathBuf]| {
             plan::cell(call, &toolbox, approved)
@@ -201,7 +206,8 @@ impl Agent {
         Ok(())
     }
 
-    /// Intent before effect: the start is durable in both files before the call runs.
+    /// Intent before effect: the start, which is durable in the log, is so in the journal before the call
+    /// runs.
     fn start(
         &mut self,
         place: CallPlace,
@@ -215,13 +221,24 @@ impl Agent {
             (Some(started), _) => started,
             (None, Some(contract)) => {
                 let arguments = object(&place.arguments);
-                self.parts.journal.tool_started(&place, arguments, contract)?
+                match self.parts.journal.tool_started(&place, arguments, contract) {
+                    Ok(started) => started,
+                    Err(error) => return Err(self.nothing_ran(&id, error)),
+                }
             }
             (None, None) => return Err(Fault::LostCall),
         };
-        let sandbox = approved.spec_digest();
-        self.parts.log.append(&Body::Started(Started { call: id, sandbox })).map(drop)?;
         Ok(Ready { place, started, approved })
+    }
+
+    /// The log has the start of a call that the journal could not take: it also gets that nothing ran, if
+    /// it can. The journal's error is the one that ends the run.
+    fn nothing_ran(&mut self, id: &Id, error: SessionError) -> Fault {
+        let cause = Untrusted::new("the session could not record its start");
+        let outcome = Outcome::failed(RecordedExit::SetupFailed { cause });
+        let record = outcome_record(id, &outcome);
+        self.parts.log.append(&Body::Outcome(Box::new(record))).ok();
+        error.into()
     }
 
     fn refuse(
@@ -361,7 +378,8 @@ impl Agent {
             let Some(joined) = joined else { break };
             let mut ran = joined.map_err(|_panicked| Fault::LostCall)?;
             unmet = unmet.or(ran.outcome.setup_failed.take());
-            results.push((ran.place.index, self.finish_call(ran)?));
+            let is_last = running.is_empty();
+            results.push((ran.place.index, self.finish_call(ran, is_last)?));
         }
         // What the calls came to is on record all the same.
         recorded?;
@@ -374,7 +392,9 @@ impl Agent {
         })
     }
 
-    fn finish_call(&mut self, ran: Ran) -> Result<CallResult, Fault> {
+    /// Writes down what came of a call. The result of the last one of a wave is flushed by what comes next,
+    /// unless a hook acts on it: another call's start, the next request, or the end of the run.
+    fn finish_call(&mut self, ran: Ran, is_last: bool) -> Result<CallResult, Fault> {
         let Ran { place, id, started, mut outcome } = ran;
         self.tally.executed += 1;
         let record = outcome_record(&id, &outcome);
@@ -385,7 +405,15 @@ impl Agent {
             None => self.parts.log.append(&Body::Outcome(Box::new(record))).map(drop)?,
         }
         let kind = if outcome.success { ToolOutcome::Success } else { ToolOutcome::Error };
-        self.settle(&started, kind, outcome.text.clone())?;
+        let text = outcome.text.clone();
+        let is_acted_on = self.post_hooks_of(&place).next().is_some();
+        if is_last && !is_acted_on {
+            let usage = Counters::default();
+            let result = |journal: &mut Journal| journal.tool_result(&started, kind, text, usage);
+            self.parts.journal.unflushed(result)?;
+        } else {
+            self.settle(&started, kind, text)?;
+        }
         let status = status_of(&outcome);
         self.tell_result(&id, &place, (status, &outcome.text), duration_ms);
         self.start_post_hooks(&place, id, status);
@@ -433,15 +461,18 @@ impl Agent {
 
     /// Post-tool hooks are told and not waited for; their records follow when they end.
     fn start_post_hooks(&mut self, place: &CallPlace, id: Id, status: &'static str) {
+        let told: Vec<_> = self.post_hooks_of(place).cloned().collect();
         let chain = &self.parts.chain;
-        let told: Vec<_> =
-            hooks::of(chain.policy.hooks(), HookEvent::PostTool, &place.name).cloned().collect();
         for hook in told {
             let stdin = hooks::outcome_input(&id, place.name.as_str(), &place.arguments, status);
             let (cell, abort, call) = (Arc::clone(&chain.cell), chain.abort.clone(), id.clone());
             self.post_hooks
                 .spawn_blocking(move || hooks::run(&hook, &call, stdin, &cell, &abort).1);
         }
+    }
+
+    fn post_hooks_of<'a>(&'a self, place: &'a CallPlace) -> impl Iterator<Item = &'a Hook> {
+        hooks::of(self.parts.chain.policy.hooks(), HookEvent::PostTool, &place.name)
     }
 
     pub(super) fn take_post_hooks(&mut self) -> Result<(), Fault> {

@@ -60,6 +60,9 @@ impl Agent {
     pub(super) async fn close(&mut self, ending: Ending) -> RunResult {
         let mut ending = ending;
         let stopped = self.is_stopped(&ending);
+        if let Err(error) = self.parts.journal.flush() {
+            ending = self.worse(ending, &error.into());
+        }
         if let Err(fault) = self.stop_cells(stopped) {
             ending = self.worse(ending, &fault);
         }

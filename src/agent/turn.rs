@@ -216,13 +216,20 @@ impl Agent {
         let may_run = answer.may_run_calls();
         let calls = answer.tool_calls.iter();
         let calls = calls.map(|call| (call.id.clone(), call.name.clone(), call.arguments.clone()));
-        let places = self.parts.journal.assistant_settled(NewAnswer {
+        let new = NewAnswer {
             content: (!answer.content.is_empty()).then(|| answer.content.clone()),
             tool_calls: calls.collect(),
             cut,
             thinking: recorded_thinking(&answer.thinking),
             usage: counters(answer.usage),
-        })?;
+        };
+        let journal = &mut self.parts.journal;
+        // The start of its first call flushes it, and whatever judges that call with an effect.
+        let places = if may_run && !new.tool_calls.is_empty() {
+            journal.unflushed(|journal| journal.assistant_settled(new))?
+        } else {
+            journal.assistant_settled(new)?
+        };
         self.begin_iteration(began);
         self.tell(Event::AssistantMessage { content: answer.content.clone(), calls: places.len() });
         self.tell(Event::Usage {

@@ -51,6 +51,8 @@ pub struct LineFile {
     path: PathBuf,
     length: u64,
     reserved_to: u64,
+    /// Lines were appended that no flush has covered yet.
+    is_unflushed: bool,
     /// A partial line could not be cut off: a further append would make it part of a complete one.
     is_torn: bool,
     /// The file is new, and its name not yet known to be on the disk.
@@ -146,6 +148,7 @@ impl LineFile {
             path: path.to_owned(),
             length: 0,
             reserved_to: 0,
+            is_unflushed: false,
             is_torn: false,
             is_name_unflushed: false,
             _lock: lock,
@@ -234,8 +237,26 @@ impl LineFile {
             return Err(io("append to", &self.path)(source));
         }
         self.length += u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        if flush && self.is_name_unflushed {
-            // After the line, with which most file systems have written the name as well.
+        self.is_unflushed = !flush;
+        if flush { self.flush_name() } else { Ok(()) }
+    }
+
+    /// Flushes what [`Self::append_unflushed`] has left to the next append, if there is anything.
+    ///
+    /// # Errors
+    /// [`JsonlError::Io`]; what of the lines is on the disk is then unknown.
+    pub fn flush(&mut self) -> Result<(), JsonlError> {
+        if !self.is_unflushed {
+            return Ok(());
+        }
+        self.file.sync_data().map_err(io("flush", &self.path))?;
+        self.is_unflushed = false;
+        self.flush_name()
+    }
+
+    /// After a line, with which most file systems have written the name as well.
+    fn flush_name(&mut self) -> Result<(), JsonlError> {
+        if self.is_name_unflushed {
             sync_directory(&self.path)?;
             self.is_name_unflushed = false;
         }
@@ -415,9 +436,13 @@ mod tests {
         let (mut file, _) = LineFile::open(&path).unwrap();
         file.append_unflushed(b"{\"a\":1}").unwrap();
         assert!(file.append_unflushed(b"{\n}").is_err());
+        assert!(file.is_unflushed);
         file.append(b"{\"b\":2}").unwrap();
         assert_eq!(read(&path).unwrap().complete, b"{\"a\":1}\n{\"b\":2}\n");
-        assert_eq!(file.length(), 16);
+        assert_eq!((file.length(), file.is_unflushed), (16, false));
+        file.append_unflushed(b"{\"c\":3}").unwrap();
+        file.flush().unwrap();
+        assert!(!file.is_unflushed);
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Chain {
         self.permission.as_ref().is_none_or(Permission::is_headless)
     }
 
-    /// Decides about one call and writes the decision down before anything else can happen.
+    /// Decides about one call and writes the decision down before anything else can happen. The start of an
+    /// approved call stands in the log with its decision: it is about to run.
     ///
     /// # Errors
     /// The record could not be made durable. The call is then refused and the run must stop.
@@ -86,7 +87,7 @@ impl Chain {
         plan: &PlanCell,
         log: &mut AuditWriter,
     ) -> Result<Ruling, AuditError> {
-        self.judge(call, plan).await.record(self, log)
+        self.judge(call, plan).await.record_start(self, log)
     }
 
     /// The first half of [`Self::decide`]: passes the call through the stages. What comes out is no

@@ -4,7 +4,7 @@
 use super::killed::results_of;
 use super::rig::{Done, Live, PROGRAM, Rig, answer, bash};
 use super::sleeper::Sleeper;
-use super::traced::{Held, Moment, hold_at, lines};
+use super::traced::{Dies, Held, Moment, hold_at, lines};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// A command that leaves a mark, says so, and sleeps; and a call that waits behind it.
 fn turns(sleeper: &Sleeper) -> Vec<Value> {
-    let command = format!("echo mark >> marks; echo said; touch begun; {}", sleeper.command());
+    let command = format!("echo mark >> marks; echo said; {}", sleeper.command());
     vec![
         json!({"calls": [
             {"id": "first", "name": "bash", "arguments": {"command": command}},
@@ -22,10 +22,10 @@ fn turns(sleeper: &Sleeper) -> Vec<Value> {
     ]
 }
 
-/// Stops the process as soon as its command has begun.
-fn when_begun(rig: &Rig, id: Pid) {
+/// Stops the process as soon as its command sleeps.
+fn when_begun(sleeper: &Sleeper, id: Pid) {
     let start = Instant::now();
-    while !rig.has("begun") && start.elapsed() < Duration::from_secs(60) {
+    while !sleeper.lives() && start.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(5));
     }
     kill(id, Signal::SIGINT).unwrap();
@@ -34,7 +34,7 @@ fn when_begun(rig: &Rig, id: Pid) {
 /// The run that is stopped, held at `moment`.
 fn held<'r>(rig: &'r Rig, sleeper: &Sleeper, moment: Moment) -> Held<'r> {
     let script = rig.script(&turns(sleeper));
-    let held = hold_at(rig, &rig.arguments(&script, &[]), moment, |id| when_begun(rig, id));
+    let held = hold_at(rig, &rig.arguments(&script, &[]), moment, |id| when_begun(sleeper, id));
     held.unwrap_or_else(|| panic!("the run ended before {moment:?}"))
 }
 
@@ -47,7 +47,7 @@ fn lines_of_a_stopped_run() -> (usize, usize) {
     let rig = Rig::new();
     let sleeper = Sleeper::new(&rig);
     let mut live = Live::start(rig.run_command(&rig.script(&turns(&sleeper)), &[]));
-    assert!(live.until(|| rig.has("begun")));
+    assert!(live.until(|| sleeper.lives()));
     live.signal(rustix::process::Signal::INT);
     let done = live.end().exits(130);
     assert_eq!(done.statuses(), ["interrupted", "aborted"]);
@@ -99,17 +99,20 @@ fn a_call_has_ended_when_its_result_is_written() {
     let sleeper = Sleeper::new(&rig);
     let held = held(&rig, &sleeper, Moment::Before(abort + 1));
     assert!(!sleeper.lives());
-    held.kill();
+    // And the record is not only in the file: it had been flushed.
+    held.fail_power();
+    assert_eq!(records(&rig).last().unwrap(), "abortRequested");
 }
 
 #[test]
 fn a_kill_at_every_line_of_a_stop_repeats_and_loses_nothing() {
     let (abort, all) = lines_of_a_stopped_run();
     let moments = (abort..=all).flat_map(|line| [Moment::Before(line), Moment::After(line)]);
-    for moment in moments {
+    let deaths = [Dies::Process, Dies::Machine];
+    for (moment, dies) in moments.flat_map(|moment| deaths.map(|dies| (moment, dies))) {
         let rig = Rig::new();
         let sleeper = Sleeper::new(&rig);
-        held(&rig, &sleeper, moment).kill();
+        held(&rig, &sleeper, moment).ends_by(dies);
         assert!(sleeper.is_gone_soon(), "{moment:?}");
         rig.script(&[answer("done")]);
         let done = resume(&rig, &["a further task"]).exits(0);
@@ -162,7 +165,7 @@ fn a_journal_that_cannot_be_written_keeps_no_call_alive() {
     let mut command = rig.program("/bin/sh", &["-c", ignores, PROGRAM, "--state-dir"]);
     command.arg(rig.state()).args(&arguments);
     let mut live = Live::start(command);
-    assert!(live.until(|| rig.has("begun")));
+    assert!(live.until(|| sleeper.lives()));
     let before = lines(&rig);
     // No file may grow any more: for the process the disk is full.
     let limit = rustix::process::Rlimit { current: Some(1), maximum: Some(1) };

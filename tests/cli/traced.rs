@@ -1,15 +1,18 @@
 //! A process that is followed from one system call to the next, so that it can be killed at an exact
-//! place: before a line of its journal is written, or after the line is on the disk.
+//! place: before or after a line of its journal is written. With it the power can fail: what no flush has
+//! covered by then is gone.
 //!
 //! What may be stopped is the thread that writes the journal, which is the first one. Nothing in the
 //! program knows of this: the kernel stops it, as a debugger would have it.
 
 use super::rig::{PROGRAM, Rig};
-use nix::libc::{PTRACE_SYSCALL_INFO_ENTRY, SYS_fdatasync, SYS_write};
+use nix::libc::{PTRACE_SYSCALL_INFO_ENTRY, SYS_fdatasync, SYS_fsync, SYS_write};
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
+use std::collections::BTreeMap;
+use std::fs;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -18,7 +21,7 @@ use std::thread;
 /// Where a process is killed, seen from its journal. Lines are counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The line has been flushed to the disk, and nothing else has happened since.
+    /// The line is in the file, flushed or not, and nothing else has happened since.
     After(usize),
     /// All that comes before the line has happened, and no byte of it is in the file.
     Before(usize),
@@ -49,12 +52,41 @@ pub(crate) fn hold_at<'r>(
     })
 }
 
+/// What dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dies {
+    /// The process.
+    Process,
+    /// The machine: what was not flushed is gone as well.
+    Machine,
+}
+
 /// A process whose writing thread is held; its other threads go on.
 pub(crate) struct Held<'r>(Traced<'r>);
 
 impl Held<'_> {
+    pub(crate) fn ends_by(self, dies: Dies) {
+        match dies {
+            Dies::Process => self.kill(),
+            Dies::Machine => self.fail_power(),
+        }
+    }
+
     pub(crate) fn kill(self) {
-        self.0.kill();
+        drop(self.0.kill());
+    }
+
+    /// Kills it together with the machine: of each file of records that is left which it had flushed.
+    pub(crate) fn fail_power(self) {
+        let Traced { rig, flushed, .. } = self.0.kill();
+        let directories = rig.sessions().into_iter().chain([rig.state().join("audit")]);
+        let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+        for path in entries.map(|entry| entry.unwrap().path()) {
+            if path.extension().is_some_and(|extension| extension == "jsonl") {
+                let length = flushed.get(&path).copied().unwrap_or(0);
+                fs::File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
+            }
+        }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -85,6 +117,8 @@ struct Traced<'r> {
     descriptor: Option<u64>,
     /// Complete lines in the journal.
     lines: usize,
+    /// Files that were flushed, and how long they were then.
+    flushed: BTreeMap<PathBuf, u64>,
 }
 
 impl<'r> Traced<'r> {
@@ -101,7 +135,7 @@ impl<'r> Traced<'r> {
         wait(id);
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         let stop = Stop { number: -1, descriptor: 0, begins: false };
-        Self { rig, child, id, stop, descriptor: None, lines: 0 }
+        Self { rig, child, id, stop, descriptor: None, lines: 0, flushed: BTreeMap::new() }
     }
 
     /// Goes on to the beginning or the end of the next system call; `false` at the end of the process.
@@ -129,8 +163,14 @@ impl<'r> Traced<'r> {
         true
     }
 
-    /// A write has ended: if the journal has grown, it was one to the journal.
+    /// A write has ended: if the journal has grown, it was one to the journal. Or a flush has.
     fn count(&mut self) {
+        if [SYS_fdatasync, SYS_fsync].contains(&self.stop.number) {
+            let link = format!("/proc/{}/fd/{}", self.id, self.stop.descriptor);
+            let path = fs::read_link(link).unwrap();
+            let length = fs::metadata(&path).unwrap().len();
+            self.flushed.insert(path, length);
+        }
         if self.stop.number != SYS_write {
             return;
         }
@@ -146,7 +186,7 @@ impl<'r> Traced<'r> {
         let of_journal = Some(descriptor) == self.descriptor;
         match moment {
             Moment::After(line) => {
-                of_journal && !begins && number == SYS_fdatasync && self.lines == line
+                of_journal && !begins && number == SYS_write && self.lines == line
             }
             Moment::Before(line) => {
                 of_journal && begins && number == SYS_write && self.lines + 1 == line
@@ -154,11 +194,12 @@ impl<'r> Traced<'r> {
         }
     }
 
-    fn kill(mut self) {
+    fn kill(mut self) -> Self {
         nix::sys::signal::kill(self.id, Signal::SIGKILL).unwrap();
         while !matches!(wait(self.id), WaitStatus::Signaled(_, Signal::SIGKILL, _)) {}
         // It has been waited for; this only tells the handle.
         drop(self.child.try_wait());
+        self
     }
 }
 

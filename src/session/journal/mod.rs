@@ -2,7 +2,8 @@
 //!
 //! A transaction is folded before it is written, from the very bytes that will stand in the file, so
 //! that what could not be read back is never appended. A call that returns `Ok` has been flushed to
-//! the disk. After a failed append the state is folded anew from the file.
+//! the disk, unless it was asked not to be ([`Journal::unflushed`]). After a failed append the state is
+//! folded anew from the file.
 
 pub(crate) mod calls;
 pub(crate) mod compact;
@@ -88,6 +89,15 @@ impl Draft {
     }
 }
 
+/// When a transaction reaches the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flush {
+    /// Before the append returns.
+    Now,
+    /// With the next flush.
+    Later,
+}
+
 /// The live journal of one session.
 #[derive(Debug)]
 pub struct Journal {
@@ -97,6 +107,7 @@ pub struct Journal {
     reserve: bool,
     /// Facts that go along with the next transaction.
     waiting: Vec<Draft>,
+    flush: Flush,
     /// After an error that left it unknown what the file holds.
     spent: bool,
 }
@@ -139,7 +150,15 @@ impl Journal {
     }
 
     const fn with(file: LineFile, reducer: Reducer, clock: Clock) -> Self {
-        Self { file, reducer, clock, reserve: false, waiting: Vec::new(), spent: false }
+        Self {
+            file,
+            reducer,
+            clock,
+            reserve: false,
+            waiting: Vec::new(),
+            flush: Flush::Now,
+            spent: false,
+        }
     }
 
     /// The state after everything that is in the file.
@@ -158,6 +177,30 @@ impl Journal {
     /// session after [`SessionError::DiskFull`].
     pub const fn use_reserve(&mut self) {
         self.reserve = true;
+    }
+
+    /// Does what `append` says without a flush of its own. The transaction is in the file, so that the death
+    /// of the process does not lose it; the next append flushes it as well, or [`Self::flush`] does. Only
+    /// for what nothing acts on before one of them.
+    ///
+    /// # Errors
+    /// Those of `append`.
+    pub fn unflushed<T>(
+        &mut self,
+        append: impl FnOnce(&mut Self) -> Result<T, SessionError>,
+    ) -> Result<T, SessionError> {
+        self.flush = Flush::Later;
+        let done = append(self);
+        self.flush = Flush::Now;
+        done
+    }
+
+    /// Flushes what [`Self::unflushed`] has left to the next append, if there is anything.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn flush(&mut self) -> Result<(), SessionError> {
+        self.file.flush().map_err(|error| typed(error, self.file.path()))
     }
 
     /// Appends one transaction and flushes it to the disk, and before its facts those that waited for
@@ -196,8 +239,11 @@ impl Journal {
                 why: "calls without a result would make the session unusable".to_owned(),
             });
         }
-        let appended =
-            if self.reserve { self.file.append_from_reserve(line) } else { self.file.append(line) };
+        let appended = match (self.reserve, self.flush) {
+            (true, _) => self.file.append_from_reserve(line),
+            (false, Flush::Now) => self.file.append(line),
+            (false, Flush::Later) => self.file.append_unflushed(line),
+        };
         appended.map_err(|error| typed(error, self.file.path()))
     }
 
