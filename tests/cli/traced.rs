@@ -6,7 +6,7 @@
 //! program knows of this: the kernel stops it, as a debugger would have it.
 
 use super::rig::{PROGRAM, Rig};
-use nix::libc::{PTRACE_SYSCALL_INFO_ENTRY, SYS_fdatasync, SYS_fsync, SYS_write};
+use nix::libc::{PTRACE_SYSCALL_INFO_ENTRY, SYS_close, SYS_fdatasync, SYS_fsync, SYS_write};
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -78,14 +78,10 @@ impl Held<'_> {
 
     /// Kills it together with the machine: of each file of records that is left which it had flushed.
     pub(crate) fn fail_power(self) {
-        let Traced { rig, flushed, .. } = self.0.kill();
-        let directories = rig.sessions().into_iter().chain([rig.state().join("audit")]);
-        let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
-        for path in entries.map(|entry| entry.unwrap().path()) {
-            if path.extension().is_some_and(|extension| extension == "jsonl") {
-                let length = flushed.get(&path).copied().unwrap_or(0);
-                fs::File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
-            }
+        let Traced { rig, records, .. } = self.0.kill();
+        for path in files_of_records(rig) {
+            let length = records.flushed.get(&path).copied().unwrap_or(0);
+            fs::File::options().write(true).open(&path).unwrap().set_len(length).unwrap();
         }
     }
 
@@ -117,8 +113,45 @@ struct Traced<'r> {
     descriptor: Option<u64>,
     /// Complete lines in the journal.
     lines: usize,
-    /// Files that were flushed, and how long they were then.
+    records: Records,
+}
+
+/// The files of records that the process writes. Which descriptor is which is told by their growth: an
+/// ordinary user does not see the descriptors of a process that keeps its memory to itself.
+#[derive(Default)]
+struct Records {
+    lengths: BTreeMap<PathBuf, u64>,
+    written: BTreeMap<u64, PathBuf>,
+    /// Those that were flushed, and how long they were then.
     flushed: BTreeMap<PathBuf, u64>,
+}
+
+impl Records {
+    /// A system call has ended.
+    fn note(&mut self, rig: &Rig, Stop { number, descriptor, .. }: Stop) {
+        if number == SYS_write {
+            for path in files_of_records(rig) {
+                let length = fs::metadata(&path).unwrap().len();
+                let before = self.lengths.insert(path.clone(), length).unwrap_or(0);
+                if length > before {
+                    self.written.insert(descriptor, path);
+                }
+            }
+        } else if [SYS_fdatasync, SYS_fsync].contains(&number)
+            && let Some(path) = self.written.get(&descriptor)
+        {
+            self.flushed.insert(path.clone(), self.lengths[path]);
+        } else if number == SYS_close {
+            self.written.remove(&descriptor);
+        }
+    }
+}
+
+fn files_of_records(rig: &Rig) -> Vec<PathBuf> {
+    let directories = rig.sessions().into_iter().chain([rig.state().join("audit")]);
+    let entries = directories.filter_map(|directory| fs::read_dir(directory).ok()).flatten();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "jsonl")).collect()
 }
 
 impl<'r> Traced<'r> {
@@ -135,7 +168,7 @@ impl<'r> Traced<'r> {
         wait(id);
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         let stop = Stop { number: -1, descriptor: 0, begins: false };
-        Self { rig, child, id, stop, descriptor: None, lines: 0, flushed: BTreeMap::new() }
+        Self { rig, child, id, stop, descriptor: None, lines: 0, records: Records::default() }
     }
 
     /// Goes on to the beginning or the end of the next system call; `false` at the end of the process.
@@ -163,14 +196,9 @@ impl<'r> Traced<'r> {
         true
     }
 
-    /// A write has ended: if the journal has grown, it was one to the journal. Or a flush has.
+    /// A call has ended. If the journal has grown, it was a write to the journal.
     fn count(&mut self) {
-        if [SYS_fdatasync, SYS_fsync].contains(&self.stop.number) {
-            let link = format!("/proc/{}/fd/{}", self.id, self.stop.descriptor);
-            let path = fs::read_link(link).unwrap();
-            let length = fs::metadata(&path).unwrap().len();
-            self.flushed.insert(path, length);
-        }
+        self.records.note(self.rig, self.stop);
         if self.stop.number != SYS_write {
             return;
         }
