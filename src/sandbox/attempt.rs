@@ -2,7 +2,8 @@
 //! takes them, the word to start, the first report.
 
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
-use super::running::{Monitor, Pipes, Running};
+use super::monitor::Monitor;
+use super::running::{Pipes, Running};
 use super::spare::{self, Spare};
 use super::spec::{Program, SandboxSpec, Stdin};
 use super::wire::{self, CELL_DESCRIPTORS, ReportReader, SetupReport, Start};

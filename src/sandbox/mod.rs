@@ -20,6 +20,7 @@ mod enforced;
 mod hard_links;
 mod launch;
 mod lossless;
+mod monitor;
 pub mod probe;
 mod running;
 pub mod seccomp;

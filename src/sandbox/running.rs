@@ -7,6 +7,7 @@
 use super::capture::{Captured, LiveOutput, Spill};
 use super::disk::DiskWatch;
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
+use super::monitor::{CLEAN_UP_TIME_MAX, Monitor};
 use super::spec::{Limits, SandboxSpec};
 use super::wire::{
     Cleaned, Ended, ORDER_END, ORDER_KILL, OutcomeReport, ProtectedName, ReportReader,
@@ -15,15 +16,12 @@ use crate::base::limits::OUTPUT_DRAIN;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, waitpid};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes read from an output pipe at once: what a pipe holds.
 const READ_BYTES: usize = 64 * 1024;
-/// Time for the monitor to kill what is left and to clean up, after which it is killed itself.
-const CLEAN_UP_TIME_MAX: Duration = Duration::from_secs(10);
 /// Time between looks at a cancellation that cannot wake us.
 const CANCEL_LOOK: Duration = Duration::from_millis(100);
 /// Exit code with which a shell reports a child that SIGKILL ended.
@@ -205,58 +203,10 @@ impl Running {
             let look = self.disk.as_ref().map(DiskWatch::due);
             collected.collect(&mut self.pipes, self.spill.as_mut(), (cancel, look));
         }
-        let forced = self.monitor.finish();
-        collected.into_finished(self, forced)
-    }
-}
-
-/// The process that watches the cell. Dropping it kills the tree and waits until nothing is left.
-#[derive(Debug)]
-pub(super) struct Monitor {
-    pid: Option<Pid>,
-    lifeline: OwnedFd,
-}
-
-impl Monitor {
-    pub(super) fn new(pid: Pid, lifeline: OwnedFd) -> Self {
-        Self { pid: Some(pid), lifeline }
-    }
-
-    /// Sends an order; a monitor that is gone needs none.
-    fn order(&self, order: u8) {
-        rustix::io::write(&self.lifeline, &[order]).ok();
-    }
-
-    /// Waits for the monitor's end, and forces it when it hangs. Whether it had to be forced.
-    fn finish(&mut self) -> bool {
-        let Some(pid) = self.pid.take() else { return false };
-        self.order(ORDER_KILL);
-        let ended = pidfd_open(pid, PidfdFlags::empty()).is_ok_and(|handle| {
-            let deadline = Instant::now() + CLEAN_UP_TIME_MAX;
-            ready_by(&handle, deadline)
-        });
-        if !ended {
-            kill_process(pid, Signal::KILL).ok();
-        }
-        while matches!(waitpid(Some(pid), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
-        !ended
-    }
-}
-
-impl Drop for Monitor {
-    fn drop(&mut self) {
-        self.finish();
-    }
-}
-
-fn ready_by(handle: &OwnedFd, deadline: Instant) -> bool {
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let Ok(timeout) = Timespec::try_from(left) else { return false };
-        match poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&timeout)) {
-            Err(rustix::io::Errno::INTR) => {}
-            other => return other.is_ok_and(|count| count > 0),
-        }
+        let Self { monitor, stdout, spill, started, enforced, .. } = self;
+        drop(stdout);
+        let forced = if collected.cleaned.is_some() { monitor.part() } else { monitor.end() };
+        collected.into_finished((spill.as_ref(), started, enforced), forced)
     }
 }
 
@@ -267,7 +217,8 @@ struct Collected {
     stderr: LiveOutput,
     reports: ReportReader,
     ended: Option<(Ended, Instant)>,
-    cleaned: Cleaned,
+    /// The monitor's last word: nothing is left.
+    cleaned: Option<Cleaned>,
     outcome_open: bool,
     streams_open: bool,
     /// Why the tree was told to end, and when it is killed.
@@ -286,7 +237,7 @@ impl Collected {
             stderr: LiveOutput::new(limits.output_head_bytes, limits.output_tail_bytes),
             reports: ReportReader::default(),
             ended: None,
-            cleaned: Cleaned::default(),
+            cleaned: None,
             outcome_open: true,
             streams_open: true,
             stopping: None,
@@ -412,7 +363,9 @@ impl Collected {
         while let Ok(Some(report)) = self.reports.next() {
             match report {
                 OutcomeReport::Ended(ended) => self.ended = Some((ended, Instant::now())),
-                OutcomeReport::Cleaned(cleaned) => self.cleaned = cleaned,
+                OutcomeReport::Cleaned(cleaned) => {
+                    (self.cleaned, self.outcome_open) = (Some(cleaned), false);
+                }
             }
         }
     }
@@ -421,7 +374,9 @@ impl Collected {
         if let Some((reason, _)) = self.stopping {
             return reason;
         }
-        if self.cleaned.killed_for_memory > 0 && self.killed() {
+        let killed_for_memory =
+            self.cleaned.as_ref().map_or(0, |cleaned| cleaned.killed_for_memory);
+        if killed_for_memory > 0 && self.killed() {
             return Exit::OutOfMemory;
         }
         // A tree that was killed with its monitor leaves no status of its own.
@@ -435,29 +390,32 @@ impl Collected {
         })
     }
 
-    fn into_finished(self, running: Running, forced: bool) -> Finished {
+    fn into_finished(
+        self,
+        (spill, started, enforced): (Option<&Spill>, Instant, Enforced),
+        forced: bool,
+    ) -> Finished {
         let exit = if forced && self.ended.is_none() && self.stopping.is_none() {
             Exit::Signal(libc::SIGKILL)
         } else {
             self.exit()
         };
-        drop(running.stdout);
-        let spill = running.spill.as_ref();
+        let cleaned = self.cleaned.unwrap_or_default();
         Finished {
             exit,
             stdout: self.stdout.finish(spill),
             stderr: self.stderr.finish(spill),
-            enforced: running.enforced.clone(),
+            enforced,
             resources: Resources {
-                wall: running.started.elapsed(),
+                wall: started.elapsed(),
                 cpu: Duration::from_micros(
                     self.ended.map_or(0, |(ended, _)| ended.cpu_microseconds),
                 ),
                 resident_bytes: self.ended.map_or(0, |(ended, _)| ended.resident_bytes),
-                tree_memory_bytes: self.cleaned.tree_memory_bytes,
+                tree_memory_bytes: cleaned.tree_memory_bytes,
             },
             survivors_killed: self.ended.map_or(0, |(ended, _)| ended.survivors),
-            protected_created: self.cleaned.protected,
+            protected_created: cleaned.protected,
         }
     }
 }

@@ -10,7 +10,7 @@
 
 use super::enforced::{AtStep, SetupFailed, Step};
 use super::launch::{self, CHILD_ARGUMENT};
-use super::running::Monitor;
+use super::monitor::{self, Monitor};
 use super::spec::Program;
 use super::wire::{self, CELL_DESCRIPTORS, INHERITED_DESCRIPTORS, Start};
 use super::{Serve, child, sys};
@@ -212,7 +212,8 @@ fn pool() -> MutexGuard<'static, Pool> {
     POOL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// While this lives a child may be waiting; with the last of them it ends.
+/// While this lives a child may be waiting, and one that has done its work may be about to exit; with
+/// the last of them nothing of either is left.
 #[derive(Debug)]
 #[must_use = "the child ends with this"]
 pub struct Ready {
@@ -247,10 +248,14 @@ impl Drop for Ready {
         let mut pool = pool();
         pool.guards = pool.guards.saturating_sub(1);
         pool.keepers = pool.keepers.saturating_sub(usize::from(self.keeps));
-        let unwanted = if pool.guards == 0 { pool.spare.take() } else { None };
+        let last = pool.guards == 0;
+        let unwanted = if last { pool.spare.take() } else { None };
         drop(pool);
         // Waits for its end, which must not hold up another launch.
         drop(unwanted);
+        if last {
+            monitor::wait_for_parted();
+        }
     }
 }
 

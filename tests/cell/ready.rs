@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use stoplog::sandbox::{Cancel, Exit, Held, Launcher, Program, SandboxSpec, Stdin, Step};
 
-/// Children of this process that were started as `executable`.
-fn waiting(executable: &Path) -> Vec<i32> {
+/// Children of this process that were started as `executable`, those too that have ended and are not
+/// waited for yet.
+fn children(executable: &Path) -> Vec<(i32, String)> {
     let name = executable.file_name().unwrap().to_string_lossy().into_owned();
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let children = tasks
@@ -16,10 +17,15 @@ fn waiting(executable: &Path) -> Vec<i32> {
     let children: Vec<i32> = children
         .flat_map(|list| list.split_whitespace().map(|id| id.parse().unwrap()).collect::<Vec<_>>())
         .collect();
-    let is_ours = |id: &i32| {
-        std::fs::read_to_string(format!("/proc/{id}/comm")).is_ok_and(|comm| comm.trim() == name)
-    };
-    children.into_iter().filter(is_ours).collect()
+    let stat = |id| Some((id, std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?));
+    let ours = |(_, stat): &(i32, String)| stat.contains(&format!("({name}) "));
+    children.into_iter().filter_map(stat).filter(ours).collect()
+}
+
+/// Those of them that live.
+fn waiting(executable: &Path) -> Vec<i32> {
+    let living = |(id, stat): (i32, String)| (!stat.contains(") Z ")).then_some(id);
+    children(executable).into_iter().filter_map(living).collect()
 }
 
 /// One test, because one process has one spare child.
@@ -39,8 +45,9 @@ fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
     wait_until("the start", || waiting(&executable).len() == 1);
     let finished = run("echo one");
     assert_eq!(stdout(&finished), "one\n", "{}", shown(&finished));
-    assert_eq!(waiting(&executable), [0; 0], "it was used, and no other was started");
+    wait_until("its exit", || waiting(&executable).is_empty());
     drop(once);
+    assert_eq!(children(&executable), [], "it was used, and no other was started");
 
     let always = launcher.ready_always();
     wait_until("the start", || waiting(&executable).len() == 1);
@@ -57,7 +64,7 @@ fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
     });
     assert_eq!(stdout(&run("echo three")), "three\n");
     drop(always);
-    assert_eq!(waiting(&executable), [0; 0], "none is left behind");
+    assert_eq!(children(&executable), [], "none is left behind, not even as an entry");
 }
 
 fn hold(rig: &Rig, text: &str) -> Held {
