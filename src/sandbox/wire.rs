@@ -7,7 +7,7 @@
 
 use super::enforced::{Enforced, SetupFailed};
 use super::spec::SandboxSpec;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fstat, memfd_create};
 use rustix::io::Errno;
 use rustix::net::{
@@ -16,7 +16,7 @@ use rustix::net::{
 };
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, IoSlice, IoSliceMut, Read, Seek, Write};
+use std::io::{self, IoSlice, IoSliceMut, Seek, Write};
 use std::mem::MaybeUninit;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub(super) enum Start {
 }
 
 /// What comes with the descriptors: no word is waited for.
-const AT_ONCE: u8 = b'c';
+pub(super) const AT_ONCE: u8 = b'c';
 /// What comes with the descriptors: the word to start follows.
 const AT_RELEASE: u8 = b'h';
 /// The word to start.
@@ -140,43 +140,67 @@ pub(super) fn send_descriptors(
         Start::AtOnce => AT_ONCE,
         Start::AtRelease => AT_RELEASE,
     };
-    let borrowed = descriptors.each_ref().map(AsFd::as_fd);
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
-    let mut rights = SendAncillaryBuffer::new(&mut space);
-    rights.push(SendAncillaryMessage::ScmRights(&borrowed));
-    loop {
-        match sendmsg(&to, &[IoSlice::new(&[word])], &mut rights, SendFlags::NOSIGNAL) {
-            Err(Errno::INTR) => {}
-            other => return Ok(other.map(drop)?),
-        }
-    }
+    send_message(to, &[word], &descriptors.each_ref().map(AsFd::as_fd))
 }
 
 /// Waits for the descriptors of a cell; `None` when there will be none.
 pub(super) fn receive_descriptors(
     from: impl AsFd,
 ) -> io::Result<Option<([OwnedFd; CELL_DESCRIPTORS], Start)>> {
+    let mut word = [0_u8; 1];
+    let Some((_, received)) = receive_message(from, &mut word)? else { return Ok(None) };
+    as_cell(received, word == [AT_ONCE]).map(Some)
+}
+
+/// What is not known to start at once waits for a word.
+pub(super) fn as_cell(
+    received: Vec<OwnedFd>,
+    at_once: bool,
+) -> io::Result<([OwnedFd; CELL_DESCRIPTORS], Start)> {
+    let missing = |_: Vec<OwnedFd>| io::Error::other("the cell's descriptors did not arrive");
+    let start = if at_once { Start::AtOnce } else { Start::AtRelease };
+    Ok((<[OwnedFd; CELL_DESCRIPTORS]>::try_from(received).map_err(missing)?, start))
+}
+
+/// Sends one message, and descriptors with it.
+pub(super) fn send_message(
+    to: impl AsFd,
+    content: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
+    let mut rights = SendAncillaryBuffer::new(&mut space);
+    rights.push(SendAncillaryMessage::ScmRights(descriptors));
+    loop {
+        match sendmsg(&to, &[IoSlice::new(content)], &mut rights, SendFlags::NOSIGNAL) {
+            Err(Errno::INTR) => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+}
+
+/// Waits for one message: how many bytes it has, and the descriptors that came with it. `None` when the
+/// other side is gone.
+pub(super) fn receive_message(
+    from: impl AsFd,
+    content: &mut [u8],
+) -> io::Result<Option<(usize, Vec<OwnedFd>)>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CELL_DESCRIPTORS))];
     let mut rights = RecvAncillaryBuffer::new(&mut space);
-    let mut byte = [0_u8; 1];
-    loop {
-        let bytes = &mut [IoSliceMut::new(&mut byte)];
+    let count = loop {
+        let bytes = &mut [IoSliceMut::new(content)];
         match recvmsg(&from, bytes, &mut rights, RecvFlags::CMSG_CLOEXEC) {
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
             Ok(message) if message.bytes == 0 => return Ok(None),
-            Ok(_) => break,
+            Ok(message) => break message.bytes,
         }
-    }
-    let received = rights.drain().find_map(|message| {
-        let RecvAncillaryMessage::ScmRights(descriptors) = message else { return None };
-        <[OwnedFd; CELL_DESCRIPTORS]>::try_from(descriptors.collect::<Vec<_>>()).ok()
+    };
+    let received = rights.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect()),
+        _ => None,
     });
-    // Whatever is not understood waits for a word.
-    let start = if byte == [AT_ONCE] { Start::AtOnce } else { Start::AtRelease };
-    received
-        .map(|received| Some((received, start)))
-        .ok_or_else(|| io::Error::other("the cell's descriptors did not arrive"))
+    Ok(Some((count, received.unwrap_or_default())))
 }
 
 /// Lets a held program start.
@@ -210,14 +234,22 @@ pub(super) fn encode_spec(spec: &SandboxSpec) -> io::Result<OwnedFd> {
     sealed_file("stoplog-spec", &serde_json::to_vec(spec)?)
 }
 
-/// Decodes the spec in the child.
-pub(super) fn decode_spec(file: OwnedFd) -> io::Result<SandboxSpec> {
-    let size = u64::try_from(fstat(&file)?.st_size).map_err(io::Error::other)?;
+/// Decodes the spec in the child. The file stays as it is, for another reader.
+pub(super) fn decode_spec(file: &OwnedFd) -> io::Result<SandboxSpec> {
+    let size = u64::try_from(fstat(file)?.st_size).map_err(io::Error::other)?;
     if size > SPEC_BYTES_MAX {
         return Err(io::Error::other("the spec is larger than any spec can be"));
     }
-    let mut content = Vec::with_capacity(usize::try_from(size).map_err(io::Error::other)?);
-    File::from(file).take(SPEC_BYTES_MAX).read_to_end(&mut content)?;
+    let mut content = vec![0_u8; usize::try_from(size).map_err(io::Error::other)?];
+    let mut done = 0;
+    while let Some(rest) = content.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, done as u64) {
+            Ok(0) => return Err(io::Error::other("the spec ends early")),
+            Ok(count) => done += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(serde_json::from_slice(&content)?)
 }
 
@@ -282,7 +314,8 @@ mod tests {
         let file = encode_spec(&spec).unwrap();
         let refused = rustix::io::write(&file, b"x").unwrap_err();
         assert_eq!(refused, rustix::io::Errno::PERM);
-        assert_eq!(decode_spec(file).unwrap(), spec);
+        assert_eq!(decode_spec(&file).unwrap(), spec);
+        assert_eq!(decode_spec(&file).unwrap(), spec, "it can be read twice");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::super::wire::Cleaned;
 use super::delegation::{hand_on, holder};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdir, openat, unlinkat};
-use rustix::process::{getpid, getppid};
+use rustix::process::{Pid, getpid, getppid};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -41,10 +41,15 @@ struct Group {
 }
 
 impl ControlGroup {
+    /// Whether there is anything for a control group to hold.
+    pub(super) fn is_wanted(limits: &Limits) -> bool {
+        limits.memory_bytes.is_some() || limits.processes.is_some()
+    }
+
     /// Makes what can be made for these limits.
     pub(super) fn create(limits: &Limits) -> Self {
         let none = Self { held: LimitsHeld::Rlimit, groups: Vec::new() };
-        if limits.memory_bytes.is_none() && limits.processes.is_none() {
+        if !Self::is_wanted(limits) {
             return none;
         }
         let Ok(own) = std::fs::read_to_string("/proc/self/cgroup") else { return none };
@@ -64,8 +69,17 @@ impl ControlGroup {
 
     /// Moves this process into the groups.
     pub(super) fn join(&self) -> io::Result<()> {
+        self.add("0")
+    }
+
+    /// Moves a process into the groups that waits for it, so that it has started nothing yet.
+    pub(super) fn take_in(&self, process: Pid) -> io::Result<()> {
+        self.add(&process.as_raw_pid().to_string())
+    }
+
+    fn add(&self, process: &str) -> io::Result<()> {
         for group in &self.groups {
-            rustix::io::write(&group.members, b"0")?;
+            rustix::io::write(&group.members, process.as_bytes())?;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ use super::groups::ControlGroup;
 use super::monitor::Wires;
 use super::privileges::{self, Ids};
 use super::{release_standard_streams, sweep, sys, view};
+use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,12 +22,18 @@ use std::time::Duration;
 /// What the init needs from the monitor it was copied from.
 pub(super) struct Start<'a> {
     pub(super) program: Program<'a>,
-    pub(super) group: &'a ControlGroup,
+    pub(super) entry: Entry<'a>,
     pub(super) wires: Wires<'a>,
-    /// The caller's ids, when there is a user namespace that must map them.
-    pub(super) map: Option<Ids>,
     /// Where the names to watch go.
     pub(super) names: OwnedFd,
+}
+
+/// What has been done before.
+pub(super) enum Entry<'a> {
+    /// Nothing. `map`: the caller's ids, when there is a user namespace that must map them.
+    Fresh { group: &'a ControlGroup, map: Option<Ids> },
+    /// It is settled, and in its control group. `user`: in a user namespace.
+    Settled { user: bool },
 }
 
 /// Runs the init's whole life.
@@ -48,24 +55,38 @@ pub(super) fn run(start: Start<'_>) -> ! {
     sys::end_process(code)
 }
 
-/// Builds the cell, in order; every step may fail the launch.
-fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
-    let spec = start.program.spec;
+/// What an init is whatever its cell: it dies with its monitor, has its caller's ids, and in a network of
+/// its own the loopback device is on.
+pub(super) fn settle(map: Option<Ids>, own_network: bool) -> Result<(), SetupFailed> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)
         .map_err(std::io::Error::from)
         .at(Step::Session)?;
-    if let Some(ids) = start.map {
+    if let Some(ids) = map {
         privileges::map_identity(ids).at(Step::IdentityMap)?;
     }
-    start.group.join().at(Step::ControlGroup)?;
-    if spec.network == Network::Off {
+    if own_network {
         sys::loopback_up().at(Step::Loopback)?;
     }
+    Ok(())
+}
+
+/// Builds the cell, in order; every step may fail the launch.
+fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
+    let spec = start.program.spec;
+    let user = match start.entry {
+        Entry::Fresh { group, map } => {
+            settle(map, spec.network == Network::Off)?;
+            group.join().at(Step::ControlGroup)?;
+            map.is_some()
+        }
+        Entry::Settled { user } => user,
+    };
+    unshare(CloneFlags::CLONE_NEWNS).map_err(std::io::Error::from).at(Step::Namespaces)?;
     let view = view::build(spec)?;
     super::sentinel::announce(start.names, &view.watched).at(Step::Mask)?;
     privileges::give_up(Ids::wanted(spec.identity))?;
     let Some(process) = sys::copy_process(0).at(Step::Fork)? else {
-        confine::with_view(&start.program, &view, start.map.is_some(), start.wires.setup);
+        confine::with_view(&start.program, &view, user, start.wires.setup);
     };
     Ok(process)
 }

@@ -1,11 +1,14 @@
 //! The child's side of a launch, from the first line of `main` to the program.
 //!
-//! `monitor` stays outside and outlives the cell; `init` builds it from inside and ends it; `confine`
-//! is the flat list that every program passes last. All run before any thread or runtime exists.
+//! `monitor` stays outside and outlives the cell; `init` builds it from inside and ends it, and is made
+//! `early` where it can be; `confine` is the flat list that every program passes last. All run before
+//! any thread or runtime exists.
 
 mod attendant;
+mod claim;
 mod confine;
 mod delegation;
+mod early;
 mod grants;
 mod ground;
 mod groups;
@@ -54,38 +57,45 @@ struct Inherited {
     lifeline: OwnedFd,
 }
 
-/// Where the program waits, confined already, for the word to start.
-struct Gate(Option<OwnedFd>);
-
-impl Gate {
-    /// Returns when the program may start.
-    fn pass(&self) -> Result<(), SetupFailed> {
-        self.0.as_ref().map_or(Ok(()), |control| wire::await_release(control).at(Step::Wire))
-    }
-}
-
 impl Inherited {
-    /// Waits for the descriptors of a cell and puts them where they belong; with them come the spec and
-    /// whether the program waits once more. `None` when this child is not needed.
-    fn wait() -> Result<Option<(Self, OwnedFd, Gate)>, SetupFailed> {
+    /// Takes what this process was started with, and the socket that brings a cell.
+    fn take() -> Result<(OwnedFd, Self), SetupFailed> {
         let control = sys::take_inherited(wire::CONTROL_DESCRIPTOR).at(Step::Wire)?;
-        let mut inherited = Self {
+        let inherited = Self {
             setup: sys::take_inherited(wire::SETUP_DESCRIPTOR).at(Step::Wire)?,
             outcome: sys::take_inherited(wire::OUTCOME_DESCRIPTOR).at(Step::Wire)?,
             lifeline: sys::take_inherited(wire::LIFELINE_DESCRIPTOR).at(Step::Wire)?,
         };
-        let Some((received, start)) = wire::receive_descriptors(&control).at(Step::Wire)? else {
-            return Ok(None);
-        };
-        let gate = Gate((start == Start::AtRelease).then_some(control));
+        Ok((control, inherited))
+    }
+
+    /// Puts the descriptors of a cell where they belong; gives back the spec.
+    fn place(
+        &mut self,
+        received: [OwnedFd; wire::CELL_DESCRIPTORS],
+    ) -> Result<OwnedFd, SetupFailed> {
         let [stdin, stdout, stderr, spec, setup, outcome] = received;
         // First of all the way to tell what fails.
-        dup3(&setup, &mut inherited.setup, DupFlags::CLOEXEC).at(Step::Descriptors)?;
-        dup3(&outcome, &mut inherited.outcome, DupFlags::CLOEXEC).at(Step::Descriptors)?;
+        dup3(&setup, &mut self.setup, DupFlags::CLOEXEC).at(Step::Descriptors)?;
+        dup3(&outcome, &mut self.outcome, DupFlags::CLOEXEC).at(Step::Descriptors)?;
         dup2_stdin(&stdin).at(Step::Descriptors)?;
         dup2_stdout(&stdout).at(Step::Descriptors)?;
         dup2_stderr(&stderr).at(Step::Descriptors)?;
-        Ok(Some((inherited, spec, gate)))
+        Ok(spec)
+    }
+}
+
+/// Where the program waits, confined already, for the word to start.
+struct Gate(Option<OwnedFd>);
+
+impl Gate {
+    fn new(control: OwnedFd, start: Start) -> Self {
+        Self((start == Start::AtRelease).then_some(control))
+    }
+
+    /// Returns when the program may start.
+    fn pass(&self) -> Result<(), SetupFailed> {
+        self.0.as_ref().map_or(Ok(()), |control| wire::await_release(control).at(Step::Wire))
     }
 }
 

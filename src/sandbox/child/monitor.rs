@@ -6,14 +6,15 @@
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Namespaces, Network, SandboxSpec};
-use super::super::wire::{self, Cleaned, OutcomeReport, SetupReport};
+use super::super::wire::{self, CELL_DESCRIPTORS, Cleaned, OutcomeReport, SetupReport};
 use super::confine::{self, Program};
+use super::early::{Became, Early, Made};
 use super::groups::ControlGroup;
-use super::init::{self, Orders, Start};
+use super::init::{self, Entry, Orders, Start};
 use super::privileges::Ids;
 use super::sentinel::Sentinel;
 use super::{Gate, Inherited, Serve, release_standard_streams, sweep, sys};
-use nix::sched::{CloneFlags, setns, unshare};
+use nix::sched::CloneFlags;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -27,22 +28,43 @@ use std::process::ExitCode;
 
 /// Runs the child's whole life. The copies of this process never return here.
 pub(super) fn run(serve: Serve) -> ExitCode {
-    let waited = stand_apart().map(|()| EarlyNetwork::make()).and_then(|network| {
-        let inherited = Inherited::wait()?;
-        Ok(inherited.map(|(inherited, spec, gate)| (inherited, spec, gate, network)))
-    });
-    let (inherited, spec, gate, network) = match waited {
-        Ok(Some(taken)) => taken,
-        Ok(None) => return ExitCode::SUCCESS,
-        // There is nobody to tell yet; the supervisor sees that the pipes end.
-        Err(_) => return ExitCode::FAILURE,
+    let begun = stand_apart().and_then(|()| Inherited::take());
+    // There is nobody to tell yet; the supervisor sees that the pipes end.
+    let Ok((control, inherited)) = begun else { return ExitCode::FAILURE };
+    let handed = match Early::make() {
+        Made::Copy(init) => init.live(control, inherited, serve),
+        Made::Refused => wire::receive_descriptors(&control),
+        Made::Init(early) => match early.wait() {
+            Became::Cell(watched, outcome, quarantine) => {
+                // Their ends must be seen while this process lives.
+                drop((inherited.setup, inherited.outcome, control));
+                return watched.until_over(quarantine.as_deref(), &outcome, &inherited.lifeline);
+            }
+            Became::Declined(descriptors, start) => Ok(Some((descriptors, start))),
+            Became::Nothing => return ExitCode::SUCCESS,
+        },
     };
+    match handed {
+        Ok(Some((descriptors, start))) => {
+            run_cell(inherited, descriptors, (serve, Gate::new(control, start)))
+        }
+        Ok(None) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The life of a cell of which nothing has been made yet.
+fn run_cell(
+    mut inherited: Inherited,
+    descriptors: [OwnedFd; CELL_DESCRIPTORS],
+    (serve, gate): (Serve, Gate),
+) -> ExitCode {
+    let placed = inherited.place(descriptors);
     let Inherited { setup, outcome, lifeline } = inherited;
     let wires = Wires { setup: &setup, outcome: &outcome, lifeline: &lifeline };
-    let started = wire::decode_spec(spec).at(Step::Wire).and_then(|spec| {
-        let network = network.settle(&spec)?;
-        let inside = Inside { serve, gate: &gate };
-        let watched = supervise(&spec, network, wires, inside)?;
+    let started = placed.and_then(|file| {
+        let spec = wire::decode_spec(&file).at(Step::Wire)?;
+        let watched = supervise(&spec, wires, Inside { serve, gate: &gate })?;
         Ok((watched, spec.quarantine))
     });
     match started {
@@ -72,7 +94,7 @@ struct Inside<'a> {
 }
 
 /// A started cell.
-struct Watched {
+pub(super) struct Watched {
     process: Pid,
     group: ControlGroup,
     kind: Kind,
@@ -97,52 +119,8 @@ fn stand_apart() -> Result<(), SetupFailed> {
     rustix::process::chdir("/").at(Step::Session)
 }
 
-/// A network namespace that is made, and its loopback device switched on, while this process waits: it
-/// takes a tenth of a launch, and most cells have no network. The monitor needs none of its own.
-struct EarlyNetwork {
-    /// The way back to the host's network; `None` = this process is in it.
-    host: Option<OwnedFd>,
-}
-
-/// Where a cell's network namespace is made.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum NetworkNamespace {
-    /// The cell shares the empty one that this process is in already.
-    Made,
-    /// With the cell's other namespaces, if it is to have one.
-    WithCell,
-}
-
-impl EarlyNetwork {
-    /// Needs the right to make namespaces without a user namespace. Whoever lacks it, or the kernel's
-    /// help, gets the namespace with the others, or an error there.
-    fn make() -> Self {
-        let host = may_make_namespaces()
-            .then(|| std::fs::File::open("/proc/self/ns/net").ok().map(OwnedFd::from))
-            .flatten();
-        let made = host.filter(|_| unshare(CloneFlags::CLONE_NEWNET).is_ok());
-        if made.is_some() {
-            // What fails here fails again, and is told, in the cell's first process.
-            sys::loopback_up().ok();
-        }
-        Self { host: made }
-    }
-
-    /// Goes back where the cell is to have the host's network, or no namespace at all. The way back is
-    /// closed in any case, before a cell could inherit it.
-    fn settle(self, spec: &SandboxSpec) -> Result<NetworkNamespace, SetupFailed> {
-        let Some(host) = self.host else { return Ok(NetworkNamespace::WithCell) };
-        if spec.network == Network::Off && spec.namespaces == Namespaces::Auto {
-            return Ok(NetworkNamespace::Made);
-        }
-        setns(host, CloneFlags::CLONE_NEWNET).map_err(io::Error::from).at(Step::Namespaces)?;
-        Ok(NetworkNamespace::WithCell)
-    }
-}
-
 fn supervise(
     spec: &SandboxSpec,
-    network: NetworkNamespace,
     wires: Wires<'_>,
     Inside { serve, gate }: Inside<'_>,
 ) -> Result<Watched, SetupFailed> {
@@ -152,12 +130,13 @@ fn supervise(
         Namespaces::Auto => {
             let (names, names_theirs) = pipe_with(PipeFlags::CLOEXEC).at(Step::Descriptors)?;
             let map = (!may_make_namespaces()).then(Ids::own);
-            let flags = namespaces(spec, network, map.is_some()).bits();
+            let flags = namespaces(spec.network, map.is_some()).bits();
             let Some(process) = sys::copy_process(flags).at(Step::Namespaces)? else {
                 drop(names);
-                init::run(Start { program, group: &group, wires, map, names: names_theirs });
+                let entry = Entry::Fresh { group: &group, map };
+                init::run(Start { program, entry, wires, names: names_theirs });
             };
-            Ok(Watched { process, group, kind: Kind::Init(names) })
+            Ok(Watched::init(process, group, names))
         }
         Namespaces::Never => {
             sweep::adopt_orphans().at(Step::Fork)?;
@@ -171,17 +150,15 @@ fn supervise(
 }
 
 /// Root makes every namespace by its own right, and files keep their owners without a map.
-fn may_make_namespaces() -> bool {
+pub(super) fn may_make_namespaces() -> bool {
     let administers = |sets: CapabilitySets| sets.effective.contains(CapabilitySet::SYS_ADMIN);
     geteuid().is_root() && rustix::thread::capabilities(None).is_ok_and(administers)
 }
 
-fn namespaces(spec: &SandboxSpec, network: NetworkNamespace, user: bool) -> CloneFlags {
-    let mut flags = CloneFlags::CLONE_NEWNS
-        | CloneFlags::CLONE_NEWPID
-        | CloneFlags::CLONE_NEWIPC
-        | CloneFlags::CLONE_NEWUTS;
-    if spec.network == Network::Off && network == NetworkNamespace::WithCell {
+/// The namespaces that an init is made in; its mount namespace it makes when there is a cell.
+pub(super) fn namespaces(network: Network, user: bool) -> CloneFlags {
+    let mut flags = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWUTS;
+    if network == Network::Off {
         flags |= CloneFlags::CLONE_NEWNET;
     }
     if user {
@@ -191,6 +168,11 @@ fn namespaces(spec: &SandboxSpec, network: NetworkNamespace, user: bool) -> Clon
 }
 
 impl Watched {
+    /// A cell whose init is `process`; `names` brings the names to watch.
+    pub(super) fn init(process: Pid, group: ControlGroup, names: OwnedFd) -> Self {
+        Self { process, group, kind: Kind::Init(names) }
+    }
+
     /// Watches until nothing of the cell lives, cleans up and reports.
     fn until_over(
         self,
