@@ -15,6 +15,7 @@ use crate::sandbox::{
     Degraded, Grant, GrantAccess, Identity, LandlockVersions, Layer, Limits, Mask, MaskKind,
     MaskPattern, Namespaces, Network, Program, SandboxSpec, ScratchFile,
 };
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -61,7 +62,7 @@ impl CellBase {
                 .filter(|planned| !is_tmp(&planned.path))
                 .filter_map(grant)
                 .collect(),
-            masks: plan.masks.iter().filter_map(|mask| planned_mask(mask, approved)).collect(),
+            masks: masks(&plan.masks, approved),
             private_tmp: self.private_tmp.clone(),
             scratch: self.scratch.clone(),
             scratch_files: self.scratch_files.clone(),
@@ -127,23 +128,59 @@ fn grant(planned: &PlannedGrant) -> Option<Grant> {
     Some(Grant { path: planned.path.clone(), access, optional: planned.optional })
 }
 
-fn planned_mask(planned: &PlannedMask, approved: &[PathBuf]) -> Option<Mask> {
-    let approved: &[PathBuf] = if planned.unless_approved { approved } else { &[] };
-    let pattern = match &planned.pattern {
-        PlannedPattern::Exact(path) if approved.contains(path) => return None,
-        PlannedPattern::Exact(path) => MaskPattern::Exact(path.clone()),
-        PlannedPattern::Glob { root, pattern } => {
-            let inside = approved.iter().filter_map(|path| path.strip_prefix(root).ok()?.to_str());
-            let mut except = planned.except.clone();
-            except.extend(inside.map(escape));
-            MaskPattern::Glob { root: root.clone(), pattern: pattern.clone(), except }
+/// The masks of a plan. Patterns that a rule has for one directory are one mask: there are dozens, and
+/// the specification is written, and read in the cell, while a call waits for it.
+fn masks(planned: &[PlannedMask], approved: &[PathBuf]) -> Vec<Mask> {
+    let mut masks = Vec::new();
+    let mut globs: BTreeMap<GlobOf<'_>, Vec<String>> = BTreeMap::new();
+    for planned in planned {
+        match &planned.pattern {
+            PlannedPattern::Exact(path) => {
+                if !(planned.unless_approved && approved.contains(path)) {
+                    let of = (planned.kind, planned.rule_id.as_str());
+                    masks.push(mask(of, MaskPattern::Exact(path.clone())));
+                }
+            }
+            PlannedPattern::Glob { root, pattern } => {
+                let of = GlobOf {
+                    root,
+                    rule_id: &planned.rule_id,
+                    kind: planned.kind,
+                    unless_approved: planned.unless_approved,
+                    except: &planned.except,
+                };
+                globs.entry(of).or_default().push(pattern.clone());
+            }
         }
-    };
-    let kind = match planned.kind {
+    }
+    masks.extend(globs.into_iter().map(|(of, patterns)| {
+        let approved: &[PathBuf] = if of.unless_approved { approved } else { &[] };
+        let inside = approved.iter().filter_map(|path| path.strip_prefix(of.root).ok()?.to_str());
+        let except = of.except.iter().cloned().chain(inside.map(escape)).collect();
+        mask(
+            (of.kind, of.rule_id),
+            MaskPattern::Glob { root: of.root.to_owned(), patterns, except },
+        )
+    }));
+    masks
+}
+
+/// What patterns of one mask have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct GlobOf<'p> {
+    root: &'p Path,
+    rule_id: &'p str,
+    kind: MaskPlanKind,
+    unless_approved: bool,
+    except: &'p [String],
+}
+
+fn mask((kind, rule_id): (MaskPlanKind, &str), pattern: MaskPattern) -> Mask {
+    let kind = match kind {
         MaskPlanKind::Hide => MaskKind::Hide,
         MaskPlanKind::ReadOnly => MaskKind::ReadOnly,
     };
-    Some(Mask { pattern, kind, reason_id: planned.rule_id.clone() })
+    Mask { pattern, kind, reason_id: rule_id.to_owned() }
 }
 
 /// Without a proxy to decide on each host, `proxy` gives no network at all: never more than was said.

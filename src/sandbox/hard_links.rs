@@ -8,10 +8,9 @@
 
 use super::spec::{Mask, MaskKind, MaskPattern};
 use crate::base::paths::normalise;
-use crate::base::pattern::{PathPattern, Selection, names};
+use crate::base::pattern::{Selection, names};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, fstat, openat, statat};
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
@@ -84,9 +83,6 @@ pub fn hard_links(
     Ok(found)
 }
 
-/// Exceptions that were read already: the masks of one rule share theirs.
-type Exceptions<'m> = HashMap<&'m [String], Arc<[PathPattern]>>;
-
 /// The names that one mask covers.
 struct Cover {
     root: PathBuf,
@@ -97,27 +93,23 @@ struct Cover {
 }
 
 impl Cover {
-    fn new<'m>(mask: &'m Mask, compiled: &mut Exceptions<'m>) -> io::Result<Self> {
-        let (root, selection) = match &mask.pattern {
-            MaskPattern::Exact(path) => (path, None),
-            MaskPattern::Glob { root, pattern, except } => {
-                let except = match compiled.entry(except) {
-                    Entry::Occupied(known) => Arc::clone(known.get()),
-                    Entry::Vacant(free) => {
-                        let patterns = Selection::exceptions(except).map_err(io::Error::other)?;
-                        Arc::clone(free.insert(patterns))
-                    }
-                };
-                let selection = Selection::new(pattern, except).map_err(io::Error::other)?;
-                (root, Some(selection))
-            }
-        };
-        Ok(Self {
+    /// The names that a mask covers, pattern by pattern.
+    fn all(mask: &Mask) -> io::Result<Vec<Self>> {
+        let cover = |root: &Path, selection| Self {
             root: normalise(Path::new("/"), root),
             selection,
             kind: mask.kind,
             reason_id: mask.reason_id.clone(),
-        })
+        };
+        match &mask.pattern {
+            MaskPattern::Exact(path) => Ok(vec![cover(path, None)]),
+            MaskPattern::Glob { root, patterns, except } => {
+                let except = Selection::exceptions(except).map_err(io::Error::other)?;
+                let selection = |pattern: &String| Selection::new(pattern, Arc::clone(&except));
+                let each = patterns.iter().map(selection);
+                each.map(|one| Ok(cover(root, Some(one.map_err(io::Error::other)?)))).collect()
+            }
+        }
     }
 
     /// Whether it covers `path` itself; what lies below a covered directory is covered with it.
@@ -235,9 +227,8 @@ struct Coverage {
 
 impl Coverage {
     fn new(masks: &[Mask]) -> io::Result<Self> {
-        let mut compiled = Exceptions::new();
-        let covers = masks.iter().map(|mask| Cover::new(mask, &mut compiled));
-        Ok(Self { covers: covers.collect::<io::Result<_>>()?, known: HashMap::new() })
+        let covers = masks.iter().map(Cover::all).collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { covers: covers.into_iter().flatten().collect(), known: HashMap::new() })
     }
 
     /// Each file with the number of the mask over each of its names. Of symbolic links only those

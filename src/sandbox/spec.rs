@@ -211,13 +211,14 @@ pub struct Mask {
 pub enum MaskPattern {
     /// One absolute path and all below it.
     Exact(#[serde(with = "lossless::path")] PathBuf),
-    /// Every path below `root` whose remainder matches `pattern` (globset syntax, `*` stops at `/`).
+    /// Every path below `root` whose remainder matches one of `patterns` (globset syntax, `*` stops at
+    /// `/`).
     Glob {
         /// Absolute directory that is searched.
         #[serde(with = "lossless::path")]
         root: PathBuf,
-        /// Pattern of the path relative to `root`.
-        pattern: String,
+        /// Patterns of the path relative to `root`.
+        patterns: Vec<String>,
         /// Patterns of the same form; what one of them matches is left.
         except: Vec<String>,
     },

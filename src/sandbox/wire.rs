@@ -196,9 +196,9 @@ pub(super) fn receive_message(
             Ok(message) => break message.bytes,
         }
     };
-    let received = rights.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors.collect()),
-        _ => None,
+    let received = rights.drain().find_map(|message| {
+        let RecvAncillaryMessage::ScmRights(descriptors) = message else { return None };
+        Some(descriptors.collect())
     });
     Ok(Some((count, received.unwrap_or_default())))
 }

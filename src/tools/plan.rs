@@ -103,9 +103,9 @@ fn protections(spec: &SandboxSpec) -> Vec<Protected> {
     let of_mask = |mask: &crate::sandbox::Mask| {
         let pattern = match &mask.pattern {
             MaskPattern::Exact(path) => ProtectedPattern::Exact(path.clone()),
-            MaskPattern::Glob { root, pattern, except } => ProtectedPattern::Glob {
+            MaskPattern::Glob { root, patterns, except } => ProtectedPattern::Glob {
                 root: root.clone(),
-                pattern: pattern.clone(),
+                patterns: patterns.clone(),
                 except: except.clone(),
             },
         };

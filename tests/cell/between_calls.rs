@@ -9,7 +9,7 @@ use stoplog::sandbox::{Mask, MaskKind, MaskPattern};
 
 fn pattern(rig: &mut Rig, pattern: &str, kind: MaskKind) {
     let (root, pattern) = (rig.workspace(), pattern.to_owned());
-    let pattern = MaskPattern::Glob { root, pattern, except: Vec::new() };
+    let pattern = MaskPattern::Glob { root, patterns: vec![pattern], except: Vec::new() };
     rig.spec.masks.push(Mask { pattern, kind, reason_id: "pattern".into() });
 }
 

@@ -39,7 +39,8 @@ fn second_names_of_hidden_and_of_read_only_files_are_found_and_can_be_closed() {
     link(&rig, ".git/config", "plain");
     link(&rig, "free", "also-free");
     let pattern = "**/.env".to_owned();
-    let pattern = MaskPattern::Glob { root: rig.workspace(), pattern, except: Vec::new() };
+    let pattern =
+        MaskPattern::Glob { root: rig.workspace(), patterns: vec![pattern], except: Vec::new() };
     rig.spec.masks.push(Mask { pattern, kind: MaskKind::Hide, reason_id: "env".into() });
     rig.mask(".git/config", MaskKind::ReadOnly);
     let text = "cat notes/copy; echo evil > plain; cat .git/config";

@@ -135,8 +135,11 @@ fn ten_thousand_matches_of_one_pattern_are_all_hidden() {
     for number in 0..10_000 {
         rig.file(&format!("d{}/s{number}/.env", number % 10), "secret");
     }
-    let pattern =
-        MaskPattern::Glob { root: rig.workspace(), pattern: "**/.env".into(), except: Vec::new() };
+    let pattern = MaskPattern::Glob {
+        root: rig.workspace(),
+        patterns: vec!["**/.env".into()],
+        except: Vec::new(),
+    };
     rig.spec.masks.push(Mask { pattern, kind: MaskKind::Hide, reason_id: "glob".into() });
     let start = Instant::now();
     let finished = rig.run("cat d*/s*/.env 2>/dev/null | wc -c; mv d1 e1; cat e1/*/.env | wc -c");
@@ -153,7 +156,7 @@ fn a_directory_that_a_pattern_closes_takes_no_new_file() {
     rig.file(".git/modules/sub/config", "old\n");
     let pattern = MaskPattern::Glob {
         root: rig.workspace().join(".git/modules"),
-        pattern: "*/hooks/**".into(),
+        patterns: vec!["*/hooks/**".into()],
         except: Vec::new(),
     };
     rig.spec.masks.push(Mask { pattern, kind: MaskKind::ReadOnly, reason_id: "glob".into() });

@@ -69,7 +69,7 @@ impl Rig {
     pub(crate) fn protect(&mut self, pattern: &str, kind: ProtectedKind) {
         let pattern = ProtectedPattern::Glob {
             root: self.inside.clone(),
-            pattern: pattern.to_owned(),
+            patterns: vec![pattern.to_owned()],
             except: Vec::new(),
         };
         self.job.protected.push(Protected { pattern, kind, rule: "test-rule".to_owned() });

@@ -28,7 +28,7 @@ pub(super) struct Watch {
 #[derive(Debug)]
 pub(super) enum Claim {
     /// It becomes the cell; with it come the write end of the outcome pipe and what to watch.
-    Taken(OwnedFd, Watch),
+    Taken(OwnedFd, Box<Watch>),
     /// The cell needs another init.
     Declined([OwnedFd; CELL_DESCRIPTORS], Start),
 }
@@ -62,7 +62,7 @@ pub(super) fn receive(link: impl AsFd) -> io::Result<Option<Claim>> {
     let Some((count, received)) = receive_message(link, &mut content)? else { return Ok(None) };
     match content.get(..count) {
         Some([TAKEN, watch @ ..]) => {
-            let watch = serde_json::from_slice(watch)?;
+            let watch = Box::new(serde_json::from_slice(watch)?);
             let missing = || io::Error::other("the outcome pipe did not arrive");
             let outcome = received.into_iter().next().ok_or_else(missing)?;
             Ok(Some(Claim::Taken(outcome, watch)))
@@ -111,7 +111,7 @@ mod tests {
         let watch = Watch { limits, quarantine: Some(path) };
         take(&theirs, &theirs, &watch).unwrap();
         let Some(Claim::Taken(_, received)) = receive(&ours).unwrap() else { panic!() };
-        assert_eq!(received, watch);
+        assert_eq!(*received, watch);
         let failed = SetupFailed::because(Step::ControlGroup, "no room");
         for held in [Ok(LimitsHeld::CgroupV1), Err(failed)] {
             answer(&ours, &held).unwrap();

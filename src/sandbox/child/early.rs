@@ -70,7 +70,8 @@ impl Early {
     /// Waits until it has become something.
     pub(super) fn wait(self) -> Became {
         match claim::receive(&self.link) {
-            Ok(Some(Claim::Taken(outcome, Watch { limits, quarantine }))) => {
+            Ok(Some(Claim::Taken(outcome, watch))) => {
+                let Watch { limits, quarantine } = *watch;
                 let group = ControlGroup::create(&limits);
                 if ControlGroup::is_wanted(&limits) {
                     let taken_in = group.take_in(self.process).at(Step::ControlGroup);

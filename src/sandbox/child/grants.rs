@@ -4,8 +4,10 @@ use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Grant, GrantAccess, Network, SandboxSpec};
 use super::landlock::{Rights, Rule};
 use super::metadata::Places;
+use crate::base::paths::normalise;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2, readlinkat};
+use rustix::io::Errno;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -37,6 +39,21 @@ pub(super) fn is_directory(node: impl AsFd) -> io::Result<bool> {
     Ok(FileType::from_raw_mode(fstat(node)?.st_mode) == FileType::Directory)
 }
 
+/// Opens an absolute path and tells where it really is. Most paths hold no link, so that their text
+/// tells it.
+pub(super) fn open_resolved(path: &Path) -> io::Result<(OwnedFd, PathBuf)> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(node) => Ok((node, normalise(Path::new("/"), path))),
+        Err(Errno::LOOP) => {
+            let node = open_path(path)?;
+            let real = real_path(&node)?;
+            Ok((node, real))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// The path of an opened one, without links.
 pub(super) fn real_path(node: &OwnedFd) -> io::Result<PathBuf> {
     let link = format!("/proc/self/fd/{}", node.as_raw_fd());
@@ -51,12 +68,12 @@ pub(super) fn open_all(grants: &[Grant]) -> Result<Vec<Granted>, SetupFailed> {
     sorted.sort_by_key(|grant| grant.path.components().count());
     let mut opened: Vec<Granted> = Vec::with_capacity(sorted.len());
     for grant in sorted {
-        let node = match open(&grant.path, &opened) {
+        let place = match open(&grant.path, &opened) {
             Err(error) if grant.optional && is_absent(&error) => continue,
             other => other.about(Step::Grant, || grant.path.display().to_string())?,
         };
         let granted =
-            describe(node, grant).about(Step::Grant, || grant.path.display().to_string())?;
+            describe(place, grant).about(Step::Grant, || grant.path.display().to_string())?;
         match opened.iter_mut().find(|other| other.real == granted.real) {
             Some(other) => other.access = other.access.union(granted.access),
             None => opened.push(granted),
@@ -66,10 +83,10 @@ pub(super) fn open_all(grants: &[Grant]) -> Result<Vec<Granted>, SetupFailed> {
     Ok(opened)
 }
 
-fn describe(node: OwnedFd, grant: &Grant) -> io::Result<Granted> {
+fn describe((node, real): (OwnedFd, PathBuf), grant: &Grant) -> io::Result<Granted> {
     Ok(Granted {
         given: grant.path.clone(),
-        real: real_path(&node)?,
+        real,
         directory: is_directory(&node)?,
         access: grant.access,
         node,
@@ -80,9 +97,9 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENOTDIR))
 }
 
-/// Opens one path. Below a writable grant an earlier call may have put any link, so there the way
+/// Opens one path, and tells where it really is. Below a writable grant an earlier call may have put any link, so there the way
 /// must not leave that grant.
-fn open(path: &Path, outer: &[Granted]) -> io::Result<OwnedFd> {
+fn open(path: &Path, outer: &[Granted]) -> io::Result<(OwnedFd, PathBuf)> {
     let below = |granted: &Granted| {
         let rest = path.strip_prefix(&granted.given).or_else(|_| path.strip_prefix(&granted.real));
         rest.ok().filter(|rest| !rest.as_os_str().is_empty()).map(Path::to_owned)
@@ -91,11 +108,13 @@ fn open(path: &Path, outer: &[Granted]) -> io::Result<OwnedFd> {
     let Some((granted, rest)) =
         writable.filter_map(|granted| Some((granted, below(granted)?))).next()
     else {
-        return open_path(path);
+        return open_resolved(path);
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(&granted.node, rest, flags, Mode::empty(), resolve)?)
+    let node = openat2(&granted.node, rest, flags, Mode::empty(), resolve)?;
+    let real = real_path(&node)?;
+    Ok((node, real))
 }
 
 /// The grant that decides about a path: the innermost one that holds it.

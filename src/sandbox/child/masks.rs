@@ -15,7 +15,7 @@
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
 use super::super::spec::{Mask, MaskKind, MaskPattern};
-use super::grants::{Granted, covering, is_directory, real_path};
+use super::grants::{Granted, covering, is_directory, open_resolved};
 use super::search::{Found, search};
 use super::tree::{attach, copy_tree};
 use rustix::fd::OwnedFd;
@@ -290,7 +290,5 @@ fn open_name(path: &Path) -> rustix::io::Result<OwnedFd> {
 
 /// Where a path leads in the cell's view, if anywhere.
 fn resolve(path: &Path) -> Option<PathBuf> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let node = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_MAGICLINKS).ok()?;
-    real_path(&node).ok()
+    Some(open_resolved(path).ok()?.1)
 }

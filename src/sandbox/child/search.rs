@@ -5,7 +5,7 @@
 //! names and compares bytes alone.
 
 use super::super::spec::{Mask, MaskKind, MaskPattern};
-use crate::base::pattern::{PathPattern, Selection, names};
+use crate::base::pattern::{Selection, names};
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, openat2, statat};
 use rustix::io::Errno;
@@ -114,17 +114,13 @@ impl<'m> Patterns<'m> {
     /// Reads the patterns of `masks`; exact masks among them are left out.
     fn new(masks: &[&'m Mask]) -> io::Result<Self> {
         let mut each = Vec::with_capacity(masks.len());
-        // The patterns of one rule have the same exceptions and follow each other.
-        let mut last: Option<(&[String], Arc<[PathPattern]>)> = None;
         for mask in masks {
-            let MaskPattern::Glob { root: _, pattern, except } = &mask.pattern else { continue };
-            let exceptions = match &last {
-                Some((texts, exceptions)) if *texts == except.as_slice() => Arc::clone(exceptions),
-                Some(_) | None => Selection::exceptions(except).map_err(io::Error::other)?,
-            };
-            last = Some((except, Arc::clone(&exceptions)));
-            let selection = Selection::new(pattern, exceptions).map_err(io::Error::other)?;
-            each.push((*mask, selection));
+            let MaskPattern::Glob { root: _, patterns, except } = &mask.pattern else { continue };
+            let exceptions = Selection::exceptions(except).map_err(io::Error::other)?;
+            for pattern in patterns {
+                let selection = Selection::new(pattern, Arc::clone(&exceptions));
+                each.push((*mask, selection.map_err(io::Error::other)?));
+            }
         }
         // One pattern without a bound makes the walk unbounded.
         let depths = each.iter().map(|(_, selection)| selection.depth());
@@ -181,7 +177,7 @@ mod tests {
         Mask {
             pattern: MaskPattern::Glob {
                 root: "/w".into(),
-                pattern: pattern.to_owned(),
+                patterns: vec![pattern.to_owned()],
                 except: except.iter().map(|text| (*text).to_owned()).collect(),
             },
             kind: MaskKind::Hide,

@@ -96,13 +96,13 @@ pub struct Protected {
 pub enum ProtectedPattern {
     /// This path.
     Exact(#[serde(with = "lossless")] PathBuf),
-    /// What matches a glob relative to a directory; `*` does not cross directories.
+    /// What matches one of some globs relative to a directory; `*` does not cross directories.
     Glob {
         /// The directory.
         #[serde(with = "lossless")]
         root: PathBuf,
-        /// The glob.
-        pattern: String,
+        /// The globs.
+        patterns: Vec<String>,
         /// Globs of the same form; what one of them matches is left.
         except: Vec<String>,
     },
@@ -213,7 +213,7 @@ mod tests {
         let exact = ProtectedPattern::Exact(odd.join("x"));
         let glob = ProtectedPattern::Glob {
             root: odd.clone(),
-            pattern: "**/*.key".to_owned(),
+            patterns: vec!["**/*.key".to_owned()],
             except: vec!["public.key".to_owned()],
         };
         let protect = |pattern, kind| Protected { pattern, kind, rule: "r".to_owned() };

@@ -9,6 +9,7 @@ use super::reply::JobError;
 use super::{node, shown};
 use crate::base::pattern::{Selection, names};
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// What is about to be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +34,7 @@ struct Entry {
 #[derive(Debug)]
 enum Matcher {
     Exact { path: PathBuf, identity: Option<FileIdentity> },
-    Glob { root: PathBuf, literal: PathBuf, selection: Selection },
+    Glob { root: PathBuf, literals: Vec<PathBuf>, selections: Vec<Selection> },
 }
 
 impl Protections {
@@ -103,12 +104,19 @@ impl Entry {
             ProtectedPattern::Exact(path) => {
                 Matcher::Exact { path: path.clone(), identity: identity_below(path) }
             }
-            ProtectedPattern::Glob { root, pattern, except } => {
-                let selection = Selection::exceptions(except)
-                    .and_then(|except| Selection::new(pattern, except))
-                    .map_err(|problem| bad_pattern(pattern, &protected.rule, problem))?;
-                let literal = root.join(literal_part(pattern));
-                Matcher::Glob { root: root.clone(), literal, selection }
+            ProtectedPattern::Glob { root, patterns, except } => {
+                let bad = |pattern: &str, problem| bad_pattern(pattern, &protected.rule, problem);
+                let except = Selection::exceptions(except)
+                    .map_err(|problem| bad(&except.join(", "), problem))?;
+                let select = |pattern: &String| {
+                    let selection = Selection::new(pattern, Arc::clone(&except));
+                    selection.map_err(|problem| bad(pattern, problem))
+                };
+                Matcher::Glob {
+                    root: root.clone(),
+                    literals: patterns.iter().map(|text| root.join(literal_part(text))).collect(),
+                    selections: patterns.iter().map(select).collect::<Result<_, _>>()?,
+                }
             }
         };
         Ok(Self { matcher, kind: protected.kind, rule: protected.rule.clone() })
@@ -127,11 +135,11 @@ impl Matcher {
     fn covers(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => real.starts_with(path),
-            Self::Glob { root, selection, literal: _ } => {
+            Self::Glob { root, selections, literals: _ } => {
                 let Ok(relative) = real.strip_prefix(root) else { return false };
                 let names = names(relative);
-                (1..=names.len())
-                    .any(|count| names.get(..count).is_some_and(|part| selection.fits(part)))
+                let mut parts = (1..=names.len()).filter_map(|count| names.get(..count));
+                parts.any(|part| selections.iter().any(|selection| selection.fits(part)))
             }
         }
     }
@@ -147,8 +155,9 @@ impl Matcher {
     fn lies_below(&self, real: &Path) -> bool {
         match self {
             Self::Exact { path, identity: _ } => path.starts_with(real),
-            Self::Glob { root, literal, selection: _ } => {
-                real.starts_with(root) && real != root && literal.starts_with(real)
+            Self::Glob { root, literals, selections: _ } => {
+                let leads_to = |literal: &PathBuf| literal.starts_with(real);
+                real.starts_with(root) && real != root && literals.iter().any(leads_to)
             }
         }
     }
@@ -189,14 +198,15 @@ mod tests {
 
     fn glob(pattern: &str) -> ProtectedPattern {
         let except = Vec::new();
-        ProtectedPattern::Glob { root: PathBuf::from("/w"), pattern: pattern.to_owned(), except }
+        let patterns = vec![pattern.to_owned()];
+        ProtectedPattern::Glob { root: PathBuf::from("/w"), patterns, except }
     }
 
     #[test]
     fn an_exception_leaves_what_it_names() {
         let pattern = ProtectedPattern::Glob {
             root: PathBuf::from("/w"),
-            pattern: "**/.env*".to_owned(),
+            patterns: vec!["**/.env*".to_owned()],
             except: vec!["**/.env.example".to_owned()],
         };
         let protections = protections(pattern, ProtectedKind::Hide);
