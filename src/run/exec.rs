@@ -78,7 +78,8 @@ pub fn exec(
     let grounds = ManuallyDrop::new(setup::grounds(config, None)?);
     check_role(&grounds.policy, config.role.as_deref())?;
     let call = call(argv)?;
-    let (mut chain, known, _scratch) = chain(config, &grounds, &AbortSignal::new())?;
+    let (chain, known, _scratch) = chain(config, &grounds, &AbortSignal::new())?;
+    let mut chain = ManuallyDrop::new(chain);
     tell(&known);
     let warnings: Vec<String> = known.warnings.into_iter().chain(known.unseen).collect();
     let begin = || begin_log(config, &grounds, warnings.clone());

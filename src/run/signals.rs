@@ -12,7 +12,7 @@ use crate::chain::abort::{AbortSignal, StopCause};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::AtomicBool;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -30,7 +30,7 @@ impl StopSignals {
     /// # Errors
     /// If the handlers cannot be installed.
     pub fn new() -> std::io::Result<Self> {
-        let hangup = (!is_hangup_ignored()).then(|| signal(SignalKind::hangup())).transpose()?;
+        let hangup = (!*IS_HANGUP_IGNORED).then(|| signal(SignalKind::hangup())).transpose()?;
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -54,14 +54,15 @@ impl StopSignals {
     }
 }
 
-/// Whether SIGHUP is ignored, or was when the process started. Source: proc(5), `SigIgn`.
-fn is_hangup_ignored() -> bool {
+/// Whether SIGHUP was ignored when this was first asked, which is before anything of ours could answer
+/// it. Source: proc(5), `SigIgn`.
+static IS_HANGUP_IGNORED: LazyLock<bool> = LazyLock::new(|| {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     // Bit 0 stands for signal 1, which is SIGHUP.
     mask.is_some_and(|mask| mask & 1 == 1)
-}
+});
 
 /// Signals are listened to until this is dropped.
 #[derive(Debug)]
@@ -100,7 +101,7 @@ impl SecondEnds {
     fn install() -> std::io::Result<Self> {
         let came = Arc::new(AtomicBool::new(false));
         let mut installed = Self::default();
-        let hangup = (!is_hangup_ignored()).then_some((SIGHUP, StopCause::Termination));
+        let hangup = (!*IS_HANGUP_IGNORED).then_some((SIGHUP, StopCause::Termination));
         let kinds = [(SIGINT, StopCause::Interrupt), (SIGTERM, StopCause::Termination)];
         for (signal, cause) in kinds.into_iter().chain(hangup) {
             let code = i32::from(exit_of(cause).code());
