@@ -21,7 +21,7 @@ use crate::base::exit::Exit;
 use crate::run::RunError;
 use crate::run::environment::Environment;
 use args::{Cli, Command};
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use screen::{Screen, Tone};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -77,7 +77,7 @@ pub fn main() -> ExitCode {
     if let Some(answered) = completion::answer(&environment) {
         return answered;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap knows which stream and which code.
@@ -86,9 +86,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let screen = Screen::new(cli.color, environment.get("NO_COLOR").is_some());
+    let screen = Screen::new(cli.everywhere.color, environment.get("NO_COLOR").is_some());
     let screen = screen.on(environment.text("TERM"));
-    let context = Context { environment, state_directory: cli.state_dir, screen };
+    let context = Context { environment, state_directory: cli.everywhere.state_dir, screen };
     match carry_out(&context, cli.command) {
         Ok(exit) => exit.into(),
         Err(error) => {

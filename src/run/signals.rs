@@ -12,8 +12,8 @@ use crate::chain::abort::{AbortSignal, StopCause};
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, LazyLock};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What a process that waits for a signal hears.

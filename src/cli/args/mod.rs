@@ -32,15 +32,55 @@ Exit codes: 0 done · 1 fault · 2 usage · 10 done, some calls denied · 11 ite
 20 sandbox guarantee not met · 21 policy invalid · 22 audit or journal failure ·
 23 session locked, blocked or corrupt · 130 / 143 interrupted")]
 pub struct Cli {
+    /// Options of every command.
+    #[command(flatten)]
+    pub everywhere: Everywhere,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Everywhere {
     /// Directory for sessions and logs. Default: $XDG_STATE_HOME/stoplog.
     #[arg(long, global = true, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,
     /// When to colour text: a terminal gets colour unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN")]
     pub color: Colour,
-    /// What to do.
+}
+
+/// A line of `exec`, whose start is waited for: describing the options of all commands would take a
+/// twentieth of it.
+#[derive(Debug, Parser)]
+struct ExecLine {
+    #[command(flatten)]
+    everywhere: Everywhere,
     #[command(subcommand)]
-    pub command: Command,
+    command: OnlyExec,
+}
+
+#[derive(Debug, Subcommand)]
+enum OnlyExec {
+    Exec(ExecArgs),
+}
+
+impl Cli {
+    /// Reads the command line of this process. Help, version and mistakes come as errors, too.
+    ///
+    /// # Errors
+    /// What is to be printed instead.
+    pub fn read() -> Result<Self, clap::Error> {
+        if super::starts_one_cell()
+            && let Ok(ExecLine { everywhere, command: OnlyExec::Exec(args) }) =
+                ExecLine::try_parse()
+        {
+            return Ok(Self { everywhere, command: Command::Exec(args) });
+        }
+        // Whatever is no line of `exec` is read, and answered, here.
+        Self::try_parse()
+    }
 }
 
 /// When to colour text.
@@ -370,6 +410,37 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_line_of_exec_is_read_alike_by_itself_and_among_all_commands() {
+        let lines = [
+            "exec -- true",
+            "--color never exec --policy ci --policy x.toml -- a -b",
+            "exec --state-dir /s --workspace /w --role r -- make -k exec",
+            "exec --color=always -- exec",
+            "exec",
+            "exec --no-such-option -- true",
+        ];
+        let mut read = 0;
+        for line in lines {
+            let words = || ["stoplog"].into_iter().chain(line.split(' '));
+            let alone = ExecLine::try_parse_from(words()).ok().map(|line| {
+                let OnlyExec::Exec(args) = line.command;
+                format!("{:?} {args:?}", line.everywhere)
+            });
+            let among = Cli::try_parse_from(words()).ok().map(|cli| {
+                let Command::Exec(args) = cli.command else { panic!("{line}") };
+                format!("{:?} {args:?}", cli.everywhere)
+            });
+            read += usize::from(alone.is_some());
+            assert_eq!(alone, among, "{line}");
+        }
+        assert_eq!(read, 4);
+        for line in ["run exec", "exec --help", "--version exec"] {
+            let words = ["stoplog"].into_iter().chain(line.split(' '));
+            assert!(ExecLine::try_parse_from(words).is_err(), "{line}");
+        }
     }
 
     #[test]
