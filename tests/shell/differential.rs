@@ -235,6 +235,22 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    /// Backquotes that are let off for an error in them: bash runs nothing of what they hold.
+    #[test]
+    fn what_is_let_off_between_backquotes_bash_refuses(tokens in prop::collection::vec(scrap(), 1..9)) {
+        let script = tokens.concat();
+        // A backslash is taken off first, which makes another script of it.
+        prop_assume!(!script.contains('\\'));
+        let line = format!("echo `{script}`");
+        if is_refused(&script) && !is_refused(&line) {
+            prop_assert!(!bash_would_run(&script), "{script:?}");
+        }
+    }
+}
+
 fn scrap() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec![
         "a",

@@ -171,6 +171,28 @@ fn text_that_looks_like_a_command_is_none() {
 }
 
 #[test]
+fn what_bash_refuses_between_backquotes_runs_nothing_and_gives_no_text() {
+    for (script, expected) in [
+        ("cd `which <file> | xargs dirname`", vec!["cd"]),
+        ("echo a`touch x; ls <a> | b`c; ls", vec!["echo", "ls"]),
+    ] {
+        let effects = analysed(script);
+        assert_eq!(effects.unresolved, [], "{script}");
+        assert_eq!(programs(&effects), expected, "{script}");
+    }
+    // What bash may take, what is not plain, and what an inner shell reads, which may be another one.
+    for script in [
+        "cd `f ( a`",
+        "echo `ls $(a) <b> | c`",
+        "sh -c 'echo `ls <a> | b`'",
+        "echo `ls <a> | b",
+        "`find . ( -name x )`rm -rf y",
+    ] {
+        assert!(!analysed(script).unresolved.is_empty(), "{script}");
+    }
+}
+
+#[test]
 fn quotes_and_expansions_are_undone_as_bash_does_it() {
     for (script, expected) in [
         ("echo a\"b c\"'d e'f\\ g", "echo ab cd ef g"),

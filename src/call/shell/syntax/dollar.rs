@@ -2,6 +2,7 @@
 
 use super::ast::{Form, List, Parameter, Piece, Pieces};
 use super::cursor::{Fault, Origin, Parsed, Parser, Place, is_name_byte, is_name_start};
+use super::refused::refused_at;
 use super::words::push_text;
 use crate::call::effects::Span;
 
@@ -205,7 +206,16 @@ impl Parser<'_, '_> {
         }
         self.bump();
         let span = self.span_from(start);
-        let body = self.derived(&script, span)?;
+        let body = match self.derived(&script, span) {
+            // Bash reads it when it comes to it, says what is wrong, and goes on with no text. An inner
+            // shell may be another one.
+            Err(Fault::Syntax(_))
+                if matches!(self.origin, Origin::Offset(_)) && refused_at(&script).is_some() =>
+            {
+                List::new()
+            }
+            other => other?,
+        };
         pieces.push(Piece::Command { body, quoted: in_quotes });
         Ok(())
     }
