@@ -8,6 +8,7 @@
 )]
 
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::convert::Infallible;
 use std::io;
 
 /// Attributes for [`mount_setattr`]: the flags to set and the propagation to choose.
@@ -32,6 +33,36 @@ pub(super) fn copy_process(flags: libc::c_int) -> io::Result<Option<rustix::proc
     // before any thread exists. The null pointers mean "same stack, no ids stored".
     let result = unsafe { libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) };
     let pid = i32::try_from(check(result)?).map_err(io::Error::other)?;
+    Ok(rustix::process::Pid::from_raw(pid))
+}
+
+/// Bytes of the stack on which a process comes to be a program: several times what that takes.
+const START_STACK_BYTES: usize = 512 * 1024;
+
+/// Starts a process that runs `become_program` in this process's own memory, which is neither copied nor
+/// written twice, and gives its id. This process sleeps until the new one has become another program or
+/// has ended. Source: vfork(2); what is said there of the caller's stack is why it gets one of its own.
+pub(super) fn start_sharing<F: FnOnce() -> Infallible>(
+    become_program: F,
+) -> io::Result<Option<rustix::process::Pid>> {
+    extern "C" fn enter<F: FnOnce() -> Infallible>(closure: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the pointer is to the `Option<F>` below, which outlives this process: its owner sleeps
+        // until then. Nobody else has a reference to it.
+        let closure = unsafe { &mut *closure.cast::<Option<F>>() };
+        closure.take().map_or(0, |become_program| match become_program() {})
+    }
+    let mut stack = vec![0_u128; START_STACK_BYTES / size_of::<u128>()];
+    let mut closure = Some(become_program);
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+    // SAFETY: the stack is aligned to 16 bytes, grows down from its end, and outlives the new process, as
+    // the closure does. With CLONE_VFORK this thread, the only one, runs again when the new process no
+    // longer uses this memory, so nothing is used by two at once. `enter` does not unwind: a panic in
+    // an `extern "C"` function aborts, which ends the new process alone.
+    let result = unsafe {
+        let top = stack.as_mut_ptr_range().end.cast();
+        libc::clone(enter::<F>, top, flags, (&raw mut closure).cast())
+    };
+    let pid = i32::try_from(check(result.into())?).map_err(io::Error::other)?;
     Ok(rustix::process::Pid::from_raw(pid))
 }
 

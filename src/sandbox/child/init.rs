@@ -4,7 +4,7 @@
 //! program starts can outlive it.
 
 use super::super::enforced::{AtStep, SetupFailed, Step};
-use super::super::spec::Network;
+use super::super::spec::{self, Network};
 use super::super::wire::{self, Ended, ORDER_END, OutcomeReport, SetupReport};
 use super::confine::{self, Program};
 use super::groups::ControlGroup;
@@ -17,6 +17,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::Pid;
+use std::convert::Infallible;
 use std::time::Duration;
 
 /// What the init needs from the monitor it was copied from.
@@ -85,10 +86,17 @@ fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
     let view = view::build(spec)?;
     super::sentinel::announce(start.names, &view.watched).at(Step::Mask)?;
     privileges::give_up(Ids::wanted(spec.identity))?;
-    let Some(process) = sys::copy_process(0).at(Step::Fork)? else {
-        confine::with_view(&start.program, &view, user, start.wires.setup);
+    let become_program =
+        || -> Infallible { confine::with_view(&start.program, &view, user, start.wires.setup) };
+    let process = match &spec.program {
+        // It brings a memory of its own.
+        spec::Program::Exec { .. } => sys::start_sharing(become_program).at(Step::Fork)?,
+        // It stays this binary, and reads hostile bytes.
+        spec::Program::FileJob { .. } | spec::Program::Acts { .. } => {
+            sys::copy_process(0).at(Step::Fork)?.or_else(|| match become_program() {})
+        }
     };
-    Ok(process)
+    process.ok_or_else(|| SetupFailed::because(Step::Fork, "the kernel gave no process id"))
 }
 
 /// Time between looks at killed processes that have not ended yet.
