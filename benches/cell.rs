@@ -1,5 +1,5 @@
 //! What a cell of the shipped policy costs inside a run: against a plain spawn, against the size of
-//! the supervisor, with the child that a run keeps ready, and eight at once.
+//! the supervisor, with the child that a run keeps ready, and eight at once in turn with bubblewrap.
 //! `cargo bench --bench cell`; prints medians, asserts no time.
 
 #![expect(clippy::unwrap_used, reason = "a measurement may fail loudly")]
@@ -20,6 +20,10 @@ use stoplog::sandbox::{Cancel, Exit, Launcher, Namespaces, Program, SandboxSpec,
 const ROUNDS: usize = 200;
 /// Calls that run at the same time.
 const AT_ONCE: usize = 8;
+/// Series of calls at the same time, of each kind.
+const SERIES: usize = 5;
+/// What is measured beside them.
+const PEER: &str = "/usr/bin/bwrap";
 /// Time between two calls of a run: its model takes this long to answer, and more.
 const ANSWER: Duration = Duration::from_millis(20);
 /// Memory of a supervisor that holds long conversations.
@@ -40,7 +44,7 @@ fn main() {
     series("the same, 600 MiB more", ANSWER, &launcher, &spec);
     drop(std::hint::black_box(ballast));
     drop(ready);
-    at_once(&launcher, &spec);
+    rates(&launcher, &spec, &workspace);
 }
 
 /// The cell that a tool call of a run gets: the shipped policy, a private temporary directory.
@@ -97,15 +101,51 @@ fn series(name: &str, rest: Duration, launcher: &Launcher, spec: &SandboxSpec) {
     );
 }
 
-fn at_once(launcher: &Launcher, spec: &SandboxSpec) {
+/// Calls a second when several run at once, in turn with bubblewrap where that is installed.
+fn rates(launcher: &Launcher, spec: &SandboxSpec, workspace: &Path) {
+    let has_peer = Path::new(PEER).exists();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..SERIES {
+        ours.push(at_once(&|| confined(launcher, spec)));
+        theirs.extend(has_peer.then(|| at_once(&|| bubblewrap(workspace))));
+    }
+    println!("{ROUNDS} calls, {AT_ONCE} at once: {} a second", shown(&mut ours));
+    if has_peer {
+        println!("the same with bubblewrap: {} a second", shown(&mut theirs));
+    } else {
+        println!("the same with bubblewrap: not measured, {PEER} is not here");
+    }
+}
+
+/// Every namespace, and the file tree that `launch.py` gives it.
+fn bubblewrap(workspace: &Path) {
+    let mut command = Command::new(PEER);
+    command.args("--unshare-all --die-with-parent --new-session --ro-bind /usr /usr".split(' '));
+    command.args(
+        "--symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64".split(' '),
+    );
+    command.args("--ro-bind /etc /etc --proc /proc --dev /dev --tmpfs /tmp --bind".split(' '));
+    command.arg(workspace).arg(workspace).args(["--", "/usr/bin/true"]);
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    assert!(command.output().unwrap().status.success());
+}
+
+/// Calls a second.
+fn at_once(call: &(dyn Fn() + Sync)) -> f64 {
     let began = Instant::now();
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
-            scope.spawn(|| (0..ROUNDS / AT_ONCE).for_each(|_| confined(launcher, spec)));
+            scope.spawn(|| (0..ROUNDS / AT_ONCE).for_each(|_| call()));
         }
     });
-    let rate = f64::from(u32::try_from(ROUNDS).unwrap()) / began.elapsed().as_secs_f64();
-    println!("{ROUNDS} calls, {AT_ONCE} at once: {rate:.0} a second");
+    f64::from(u32::try_from(ROUNDS).unwrap()) / began.elapsed().as_secs_f64()
+}
+
+/// The median and the bounds of several rates.
+fn shown(rates: &mut [f64]) -> String {
+    rates.sort_by(f64::total_cmp);
+    let at = |place: usize| rates.get(place).copied().unwrap_or_default();
+    format!("{:.0} ({:.0} to {:.0})", at(rates.len() / 2), at(0), at(rates.len() - 1))
 }
 
 fn time(work: impl FnOnce()) -> Duration {
