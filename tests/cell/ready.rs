@@ -28,6 +28,15 @@ fn waiting(executable: &Path) -> Vec<i32> {
     children(executable).into_iter().filter_map(living).collect()
 }
 
+/// How many processes of that name live, whoever started them: a child's own first process waits with it.
+fn alive(executable: &Path) -> usize {
+    let name = format!("({}) ", executable.file_name().unwrap().to_string_lossy());
+    let stats = std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| std::fs::read_to_string(entry.unwrap().path().join("stat")).ok());
+    stats.filter(|stat| stat.contains(&name) && !stat.contains(") Z ")).count()
+}
+
 /// One test, because one process has one spare child.
 #[test]
 fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
@@ -51,6 +60,7 @@ fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
 
     let always = launcher.ready_always();
     wait_until("the start", || waiting(&executable).len() == 1);
+    wait_until("the start of its init", || alive(&executable) == 2);
     let before = waiting(&executable);
     assert_eq!(stdout(&run("echo two")), "two\n");
     wait_until("the next start", || waiting(&executable).len() == 1);
@@ -65,6 +75,7 @@ fn a_child_waits_becomes_one_cell_and_ends_with_its_guard() {
     assert_eq!(stdout(&run("echo three")), "three\n");
     drop(always);
     assert_eq!(children(&executable), [], "none is left behind, not even as an entry");
+    wait_until("the end of what waited with them", || alive(&executable) == 0);
 }
 
 fn hold(rig: &Rig, text: &str) -> Held {
