@@ -4,7 +4,7 @@
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
 use super::monitor::Monitor;
 use super::running::{Pipes, Running};
-use super::spare::{self, Spare};
+use super::spare::{self, Refill, Spare};
 use super::spec::{Program, SandboxSpec, Stdin};
 use super::wire::{self, CELL_DESCRIPTORS, ReportReader, SetupReport, Start};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -25,6 +25,7 @@ pub(super) struct Attempt {
     control: OwnedFd,
     monitor: Monitor,
     ours: Ours,
+    refill: Refill,
 }
 
 impl Attempt {
@@ -42,9 +43,7 @@ impl Attempt {
             Err(_) => Spare::start(executable)?.become_cell(&theirs, start)?,
         };
         drop(theirs);
-        // While the child builds its cell there is nothing else to do here.
-        spare::refill(executable);
-        Ok(Self { monitor, control, ours })
+        Ok(Self { monitor, control, ours, refill: Refill::new(executable) })
     }
 
     /// Lets a held program start. A cell that could not be built is not there to hear it; its report
@@ -56,7 +55,7 @@ impl Attempt {
     /// Waits until the program runs or a step failed.
     pub(super) fn finish(self, spec: &SandboxSpec) -> Result<Running, SetupFailed> {
         let enforced = first_report(&self.ours.setup)?;
-        Running::new(self.monitor, self.ours.pipes, enforced, spec)
+        Running::new((self.monitor, self.refill), self.ours.pipes, enforced, spec)
     }
 }
 

@@ -64,8 +64,8 @@ impl Monitor {
         false
     }
 
-    /// Takes note of its end, if it has ended.
-    fn has_ended(&mut self) -> bool {
+    /// Whether it has ended; takes note of that.
+    pub(super) fn has_ended(&mut self) -> bool {
         let reaped = self.pid.is_some_and(|pid| {
             !matches!(
                 waitpid(Some(pid), WaitOptions::NOHANG),

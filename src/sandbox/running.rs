@@ -8,6 +8,7 @@ use super::capture::{Captured, LiveOutput, Spill};
 use super::disk::DiskWatch;
 use super::enforced::{AtStep, Enforced, SetupFailed, Step};
 use super::monitor::{CLEAN_UP_TIME_MAX, Monitor};
+use super::spare::Refill;
 use super::spec::{Limits, SandboxSpec};
 use super::wire::{
     Cleaned, Ended, ORDER_END, ORDER_KILL, OutcomeReport, ProtectedName, ReportReader,
@@ -139,11 +140,13 @@ pub struct Running {
     disk: Option<DiskWatch>,
     started: Instant,
     enforced: Enforced,
+    /// Dropped last.
+    _refill: Refill,
 }
 
 impl Running {
     pub(super) fn new(
-        monitor: Monitor,
+        (monitor, _refill): (Monitor, Refill),
         pipes: Pipes,
         enforced: Enforced,
         spec: &SandboxSpec,
@@ -163,7 +166,7 @@ impl Running {
         let disk = spec.private_tmp.clone().zip(limits.private_tmp_bytes);
         let disk = disk.map(|(directory, most)| DiskWatch::new(directory, most, started));
         let stdout = LiveOutput::new(limits.output_head_bytes, limits.output_tail_bytes);
-        Ok(Self { monitor, pipes, limits, stdout, spill, disk, started, enforced })
+        Ok(Self { monitor, pipes, limits, stdout, spill, disk, started, enforced, _refill })
     }
 
     /// What the kernel holds this cell to.

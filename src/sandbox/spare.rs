@@ -199,13 +199,20 @@ fn spawn_attributes() -> nix::Result<PosixSpawnAttr> {
 #[derive(Debug)]
 struct Pool {
     spare: Option<Spare>,
-    /// Guards that ask for a new one whenever it is used.
-    keepers: usize,
+    /// Executables of which a new one is wanted whenever it is used, one for each guard that asks for it.
+    kept: Vec<PathBuf>,
     /// Guards of either kind.
     guards: usize,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { spare: None, keepers: 0, guards: 0 });
+impl Pool {
+    /// Whether a new child of `executable` is wanted.
+    fn wants(&self, executable: &Path) -> bool {
+        self.spare.is_none() && self.kept.iter().any(|kept| kept == executable)
+    }
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool { spare: None, kept: Vec::new(), guards: 0 });
 
 fn pool() -> MutexGuard<'static, Pool> {
     // What a panicking holder left is a spare child or none; both are fine.
@@ -217,24 +224,25 @@ fn pool() -> MutexGuard<'static, Pool> {
 #[derive(Debug)]
 #[must_use = "the child ends with this"]
 pub struct Ready {
-    keeps: bool,
+    /// The executable of which it keeps a child at hand, if it does.
+    keeps: Option<PathBuf>,
 }
 
 impl Ready {
     /// Starts a child for the next launch of this binary.
     pub fn once(executable: &Path) -> Self {
-        Self::new(executable, false)
+        Self::new(executable, None)
     }
 
-    /// Starts a child for the next launch, and one more at each launch.
+    /// Starts a child for the next launch, and one more behind each launch.
     pub fn always(executable: &Path) -> Self {
-        Self::new(executable, true)
+        Self::new(executable, Some(executable.to_owned()))
     }
 
-    fn new(executable: &Path, keeps: bool) -> Self {
+    fn new(executable: &Path, keeps: Option<PathBuf>) -> Self {
         let mut pool = pool();
         pool.guards += 1;
-        pool.keepers += usize::from(keeps);
+        pool.kept.extend(keeps.clone());
         if pool.spare.is_none() {
             // A child that cannot be started now is started, or reported, by the launch.
             pool.spare = Spare::start(executable).ok();
@@ -247,7 +255,8 @@ impl Drop for Ready {
     fn drop(&mut self) {
         let mut pool = pool();
         pool.guards = pool.guards.saturating_sub(1);
-        pool.keepers = pool.keepers.saturating_sub(usize::from(self.keeps));
+        let kept = pool.kept.iter().position(|kept| Some(kept) == self.keeps.as_ref());
+        kept.map(|place| pool.kept.swap_remove(place));
         let last = pool.guards == 0;
         let unwanted = if last { pool.spare.take() } else { None };
         drop(pool);
@@ -263,21 +272,39 @@ impl Drop for Ready {
 pub(super) fn take(executable: &Path, program: &Program) -> Result<Spare, SetupFailed> {
     let fits = |spare: &Spare| spare.executable == executable && spare.made.may_become(program);
     let mut pool = pool();
-    match pool.spare.take() {
-        Some(spare) if fits(&spare) => Ok(spare),
-        other => {
-            pool.spare = other;
-            drop(pool);
-            Spare::start(executable)
-        }
+    let spare = pool.spare.take_if(|spare| fits(spare));
+    drop(pool);
+    // One that was killed while it waited is none. Its init, which dies with it, could still be handed the
+    // cell.
+    let alive = spare.and_then(|mut spare| (!spare.monitor.has_ended()).then_some(spare));
+    alive.map_or_else(|| Spare::start(executable), Ok)
+}
+
+/// Starts the next spare child when it is dropped, if somebody keeps one: behind a call, where its start
+/// takes the processors from nobody, and without holding up whoever waited for the call.
+#[derive(Debug)]
+pub(super) struct Refill(PathBuf);
+
+impl Refill {
+    pub(super) fn new(executable: &Path) -> Self {
+        Self(executable.to_owned())
     }
 }
 
-/// Starts the next spare child, if somebody keeps one.
-pub(super) fn refill(executable: &Path) {
-    let mut pool = pool();
-    if pool.keepers > 0 && pool.spare.is_none() {
-        pool.spare = Spare::start(executable).ok();
+impl Drop for Refill {
+    fn drop(&mut self) {
+        if !pool().wants(&self.0) {
+            return;
+        }
+        let executable = std::mem::take(&mut self.0);
+        let start = move || {
+            let mut pool = pool();
+            if pool.wants(&executable) {
+                pool.spare = Spare::start(&executable).ok();
+            }
+        };
+        // Without a thread the next call starts a child itself.
+        drop(std::thread::Builder::new().name("refill".to_owned()).spawn(start));
     }
 }
 

@@ -62,6 +62,11 @@ impl ControlGroup {
         }
     }
 
+    /// Whether there is no group at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
     /// What bounds the cell.
     pub(super) fn held(&self) -> LimitsHeld {
         self.held

@@ -25,7 +25,7 @@ pub(super) struct Start<'a> {
     pub(super) program: Program<'a>,
     pub(super) entry: Entry<'a>,
     pub(super) wires: Wires<'a>,
-    /// Where the names to watch go.
+    /// Where the names to watch go, and the word that everything else in the cell has ended.
     pub(super) names: OwnedFd,
 }
 
@@ -40,12 +40,13 @@ pub(super) enum Entry<'a> {
 /// Runs the init's whole life.
 pub(super) fn run(start: Start<'_>) -> ! {
     let wires = start.wires;
-    let code = match prepare(start) {
+    let code = match prepare(&start) {
         Ok(process) => {
             // The last copies of these that are not the program's own.
             sys::close_number(wire::SETUP_DESCRIPTOR);
             release_standard_streams();
             reap(process, &Orders::new(wires.lifeline), wires.outcome, Reach::Namespace);
+            super::sentinel::say_over(&start.names);
             0
         }
         Err(failed) => {
@@ -72,7 +73,7 @@ pub(super) fn settle(map: Option<Ids>, own_network: bool) -> Result<(), SetupFai
 }
 
 /// Builds the cell, in order; every step may fail the launch.
-fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
+fn prepare(start: &Start<'_>) -> Result<Pid, SetupFailed> {
     let spec = start.program.spec;
     let user = match start.entry {
         Entry::Fresh { group, map } => {
@@ -84,7 +85,7 @@ fn prepare(start: Start<'_>) -> Result<Pid, SetupFailed> {
     };
     unshare(CloneFlags::CLONE_NEWNS).map_err(std::io::Error::from).at(Step::Namespaces)?;
     let view = view::build(spec)?;
-    super::sentinel::announce(start.names, &view.watched).at(Step::Mask)?;
+    super::sentinel::announce(&start.names, &view.watched).at(Step::Mask)?;
     privileges::give_up(Ids::wanted(spec.identity))?;
     let become_program =
         || -> Infallible { confine::with_view(&start.program, &view, user, start.wires.setup) };

@@ -12,7 +12,7 @@ use super::early::{Became, Early, Made};
 use super::groups::ControlGroup;
 use super::init::{self, Entry, Orders, Start};
 use super::privileges::Ids;
-use super::sentinel::Sentinel;
+use super::sentinel::{self, Sentinel};
 use super::{Gate, Inherited, Serve, release_standard_streams, sweep, sys};
 use nix::sched::CloneFlags;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -181,49 +181,70 @@ impl Watched {
         lifeline: &OwnedFd,
     ) -> ExitCode {
         release_standard_streams();
-        let sentinel = match self.kind {
+        let (sentinel, init) = match self.kind {
             Kind::Init(names) => {
-                let sentinel = Sentinel::read(names);
-                kill_when_alone(self.process, lifeline);
-                while matches!(
-                    waitpid(Some(self.process), WaitOptions::empty()),
-                    Err(rustix::io::Errno::INTR)
-                ) {}
-                sentinel
+                let sentinel = Sentinel::read(&names);
+                let init = Init(self.process);
+                init.wait_for_the_rest(&names, lifeline);
+                (sentinel, Some(init))
             }
             Kind::Program => {
                 init::reap(self.process, &Orders::new(lifeline), outcome, init::Reach::Descent);
-                Sentinel::default()
+                (Sentinel::default(), None)
             }
         };
+        // A control group can be removed when the init has left it, too.
+        let (before, after) = if self.group.is_empty() { (None, init) } else { (init, None) };
+        before.iter().for_each(Init::reap);
         let mut cleaned =
             Cleaned { protected: sentinel.move_aside(quarantine), ..Cleaned::default() };
         self.group.finish(&mut cleaned);
-        match wire::send(outcome, &OutcomeReport::Cleaned(cleaned)) {
-            Ok(()) => ExitCode::SUCCESS,
-            // The supervisor is gone; the cleaning is done all the same.
-            Err(_) => ExitCode::FAILURE,
-        }
+        let told = wire::send(outcome, &OutcomeReport::Cleaned(cleaned));
+        // The supervisor may have been woken on this processor, and waits for nothing else.
+        rustix::thread::sched_yield();
+        after.iter().for_each(Init::reap);
+        // A supervisor that is gone hears nothing; the cleaning is done all the same.
+        if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 }
 
-/// Returns when the init ends, which it does by itself; kills it when the supervisor is gone.
-fn kill_when_alone(init: Pid, lifeline: &OwnedFd) {
-    let Ok(handle) = pidfd_open(init, PidfdFlags::empty()) else { return };
-    loop {
-        // No event asked of the lifeline: only its hang-up is reported. Orders are the init's.
-        let mut ready =
-            [PollFd::new(&handle, PollFlags::IN), PollFd::new(lifeline, PollFlags::empty())];
-        match poll(&mut ready, None) {
-            Err(rustix::io::Errno::INTR) => continue,
-            Err(_) => {}
-            Ok(_) => {
-                if ready.first().is_some_and(|init| !init.revents().is_empty()) {
-                    return;
+/// The first process of a cell, until it is reaped.
+struct Init(Pid);
+
+impl Init {
+    /// Returns when nothing else of the cell lives: by the init's word, or by its end, with which the kernel
+    /// has ended the others. Kills it, and so all of them, when the supervisor is gone.
+    fn wait_for_the_rest(&self, names: &OwnedFd, lifeline: &OwnedFd) {
+        let Ok(handle) = pidfd_open(self.0, PidfdFlags::empty()) else { return self.reap() };
+        loop {
+            // No event asked of the lifeline: only its hang-up is reported. Orders are the init's.
+            let mut ready = [
+                PollFd::new(&handle, PollFlags::IN),
+                PollFd::new(names, PollFlags::IN),
+                PollFd::new(lifeline, PollFlags::empty()),
+            ];
+            match poll(&mut ready, None) {
+                Err(rustix::io::Errno::INTR) => continue,
+                Ok(_) => {
+                    let [init, word, _] = ready.map(|each| !each.revents().is_empty());
+                    // A pipe that ends without the word tells of an init that was killed, and whose
+                    // namespace the kernel is about to end.
+                    if init || word && sentinel::says_over(names) {
+                        return;
+                    }
+                    if word {
+                        return self.reap();
+                    }
                 }
+                Err(_) => {}
             }
+            pidfd_send_signal(&handle, Signal::KILL).ok();
+            return self.reap();
         }
-        pidfd_send_signal(&handle, Signal::KILL).ok();
-        return;
+    }
+
+    /// Waits for its end.
+    fn reap(&self) {
+        while matches!(waitpid(Some(self.0), WaitOptions::empty()), Err(rustix::io::Errno::INTR)) {}
     }
 }

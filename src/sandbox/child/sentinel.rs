@@ -24,16 +24,36 @@ pub(super) struct Sentinel {
 }
 
 /// Tells the monitor which names to watch.
-pub(super) fn announce(pipe: OwnedFd, watched: &[WatchedName]) -> io::Result<()> {
-    super::wire::send(&pipe, &watched)
+pub(super) fn announce(pipe: &OwnedFd, watched: &[WatchedName]) -> io::Result<()> {
+    super::wire::send(pipe, &watched)
+}
+
+/// What follows the names: everything in the cell but its init has ended.
+const OVER: u8 = b'o';
+
+/// Tells the monitor that nothing but this process is left of the cell.
+pub(super) fn say_over(pipe: &OwnedFd) {
+    // A monitor that does not hear it waits for the end of this process.
+    rustix::io::write(pipe, &[OVER]).ok();
+}
+
+/// Whether that is the next word in the pipe.
+pub(super) fn says_over(pipe: &OwnedFd) -> bool {
+    let mut word = [0_u8; 1];
+    matches!(rustix::io::read(pipe, &mut word), Ok(1)) && word == [OVER]
 }
 
 impl Sentinel {
     /// Takes the names from a pipe. An init that ended before it could tell has started nothing.
-    pub(super) fn read(pipe: OwnedFd) -> Self {
+    pub(super) fn read(pipe: &OwnedFd) -> Self {
         let mut reader = ReportReader::default();
-        while reader.read(&pipe).unwrap_or(false) {}
-        Self { watched: reader.next().ok().flatten().unwrap_or_default() }
+        loop {
+            match reader.next() {
+                Ok(None) if reader.read(pipe).unwrap_or(false) => {}
+                Ok(watched) => return Self { watched: watched.unwrap_or_default() },
+                Err(_) => return Self::default(),
+            }
+        }
     }
 
     /// Moves what exists now aside. Called when no process of the cell lives.
