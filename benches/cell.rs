@@ -43,8 +43,8 @@ fn main() {
     let ballast = vec![1_u8; BALLAST_BYTES];
     series("the same, 600 MiB more", ANSWER, &launcher, &spec);
     drop(std::hint::black_box(ballast));
-    drop(ready);
     rates(&launcher, &spec, &workspace);
+    drop(ready);
 }
 
 /// The cell that a tool call of a run gets: the shipped policy, a private temporary directory.
