@@ -5,6 +5,7 @@ use crate::rig::{Rig, launcher, script, shown, stdout, wait_until};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use stoplog::sandbox::probe::{Act, Answer};
 use stoplog::sandbox::{Cancel, Exit, Held, Launcher, Program, SandboxSpec, Stdin, Step};
 
 /// Children of this process that were started as `executable`, those too that have ended and are not
@@ -129,4 +130,26 @@ fn what_goes_wrong_with_a_held_cell_is_told_when_it_is_released() {
     let nothing = SandboxSpec { program, ..rig.spec.clone() };
     let failed = launcher().hold(Arc::new(nothing)).release().unwrap_err();
     assert_eq!(failed.step, Step::Spec, "{failed}");
+}
+
+#[test]
+fn a_process_that_stays_this_binary_writes_to_its_output_alone() {
+    let rig = Rig::new();
+    // The flags of each open number, in octal, as the kernel tells them: the last digit is the access.
+    let numbers = 1..64;
+    let path = |number| format!("/proc/self/fdinfo/{number}").into();
+    let acts: Vec<Act> = numbers.clone().map(|number| Act::ReadFile(path(number))).collect();
+    let program = Program::Acts { acts: serde_json::to_string(&acts).unwrap() };
+    let finished = launcher().launch(&SandboxSpec { program, ..rig.spec.clone() }).unwrap();
+    let finished = finished.wait(&Cancel::new());
+    let answers: Vec<Answer> =
+        stdout(&finished).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(answers.len(), acts.len(), "{}", shown(&finished));
+    let is_writable = |answer: &Answer| {
+        let flags = answer.value.lines().find_map(|line| line.strip_prefix("flags:"));
+        flags.is_some_and(|flags| flags.trim().ends_with(['1', '2']))
+    };
+    let writable = numbers.zip(&answers).filter(|(_, answer)| is_writable(answer));
+    let writable: Vec<i32> = writable.map(|(number, _)| number).collect();
+    assert_eq!(writable, [1, 2], "the control is that its output is seen");
 }
