@@ -88,7 +88,8 @@ pub(super) fn mount_setattr(tree: BorrowedFd<'_>, set: u64, recursive: bool) -> 
 /// Closes every descriptor from `first` on.
 pub(super) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: called by `child_entry` before any descriptor above the inherited ones is owned by a
-    // Rust value, so no owner is left with a closed number.
+    // Rust value, and by a process that is about to leave by `end_process` and uses or drops no
+    // descriptor that it had; so no owner acts on a closed number.
     let result = unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, 0) };
     check(result).map(drop)
 }

@@ -28,6 +28,8 @@ const REPORT_BYTES_MAX: u64 = 16 * 1024 * 1024;
 /// Descriptors of the child, by their fixed numbers. 0 to 2 are the program's own. This one brings the
 /// descriptors of a cell; until then 0 to 2, 4 and 5 are the null device.
 pub(super) const CONTROL_DESCRIPTOR: i32 = 3;
+/// First number above the standard streams.
+pub(super) const FIRST_OWN_DESCRIPTOR: u32 = 3;
 /// Write end of the set-up pipe.
 pub(super) const SETUP_DESCRIPTOR: i32 = 4;
 /// Write end of the outcome pipe.

@@ -123,7 +123,7 @@ fn confine(
         },
         None => filter.install().at(Step::Seccomp)?,
     }
-    run(program, walls.places.is_none())
+    match run(program, walls.places.is_none())? {}
 }
 
 /// Goes to the working directory. A view shows no other; without one the kernel would go anywhere.
@@ -263,31 +263,24 @@ fn limit(limits: &Limits, held: LimitsHeld, counted_alone: bool) -> io::Result<(
     Ok(())
 }
 
-fn run(program: &Program<'_>, view: bool) -> Result<i32, SetupFailed> {
+fn run(program: &Program<'_>, view: bool) -> Result<Infallible, SetupFailed> {
     program.gate.pass()?;
     match &program.spec.program {
-        spec::Program::Exec { argv, .. } => match exec(argv, &environment(program.spec, view)?) {
-            Err(failed) => Err(failed),
-        },
-        spec::Program::FileJob { job } => {
-            stay()?;
-            Ok(serve(|output| (program.serve)(job, output)))
-        }
-        spec::Program::Acts { acts } => {
-            stay()?;
-            Ok(serve(|output| probe::perform(acts, output)))
-        }
+        spec::Program::Exec { argv, .. } => exec(argv, &environment(program.spec, view)?),
+        spec::Program::FileJob { job } => stay(|output| (program.serve)(job, output)),
+        spec::Program::Acts { acts } => stay(|output| probe::perform(acts, output)),
     }
 }
 
-/// What exec would have done, for a process that stays this binary.
-fn stay() -> Result<(), SetupFailed> {
-    // The supervisor takes the end of this pipe for the start of the program.
-    for number in wire::SETUP_DESCRIPTOR..=wire::LIFELINE_DESCRIPTOR {
-        sys::close_number(number);
-    }
+/// The work of a process that stays this binary, after what exec would have done.
+fn stay(work: impl FnOnce(&mut dyn Write) -> i32) -> Result<Infallible, SetupFailed> {
     // So that it may look at its own descriptors.
-    nix::sys::prctl::set_dumpable(true).map_err(io::Error::from).at(Step::Undumpable)
+    nix::sys::prctl::set_dumpable(true).map_err(io::Error::from).at(Step::Undumpable)?;
+    // It reads hostile bytes: nothing that the cell was made with may be within its reach. With the end
+    // of the setup pipe the supervisor knows that it has started.
+    sys::close_from(wire::FIRST_OWN_DESCRIPTOR).at(Step::CloseDescriptors)?;
+    // No owner of a descriptor that was closed here is dropped.
+    sys::end_process(serve(work))
 }
 
 fn serve(work: impl FnOnce(&mut dyn Write) -> i32) -> i32 {

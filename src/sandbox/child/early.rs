@@ -59,10 +59,11 @@ impl Early {
         else {
             return Made::Refused;
         };
-        let user = !monitor::may_make_namespaces();
-        match sys::copy_process(monitor::namespaces(Network::Off, user).bits()) {
+        // Read out here: in a user namespace without a map everybody is nobody.
+        let map = (!monitor::may_make_namespaces()).then(Ids::own);
+        match sys::copy_process(monitor::namespaces(Network::Off, map.is_some()).bits()) {
             Ok(Some(process)) => Made::Init(Self { process, link, names }),
-            Ok(None) => Made::Copy(Waiting { link: link_theirs, names: names_theirs, user }),
+            Ok(None) => Made::Copy(Waiting { link: link_theirs, names: names_theirs, map }),
             Err(_) => Made::Refused,
         }
     }
@@ -106,13 +107,14 @@ impl Early {
 pub(super) struct Waiting {
     link: OwnedFd,
     names: OwnedFd,
-    user: bool,
+    /// The caller's ids, when there is a user namespace that must map them.
+    map: Option<Ids>,
 }
 
 impl Waiting {
     /// Its whole life.
     pub(super) fn live(self, control: OwnedFd, inherited: Inherited, serve: Serve) -> ! {
-        let settled = init::settle(self.user.then(Ids::own), true);
+        let settled = init::settle(self.map, true);
         let Ok(Some((descriptors, start))) = wire::receive_descriptors(&control) else {
             // Not needed, or nobody to tell: the supervisor sees that the pipes end.
             sys::end_process(0)
@@ -138,14 +140,14 @@ impl Waiting {
         mut inherited: Inherited,
         (serve, gate): (Serve, Gate),
     ) -> ! {
-        let Self { link, names, user } = self;
+        let Self { link, names, map } = self;
         let claimed =
             inherited.place(descriptors).and_then(|_spec| claim_it(link, &inherited, spec));
         let Inherited { setup, outcome, lifeline } = &inherited;
         match claimed {
             Ok(limits) => init::run(init::Start {
                 program: Program { spec, serve, gate: &gate, limits },
-                entry: Entry::Settled { user },
+                entry: Entry::Settled { user: map.is_some() },
                 wires: Wires { setup, outcome, lifeline },
                 names,
             }),

